@@ -1,0 +1,47 @@
+# make run · make test · make lint · make bench: each sets up all it needs, and is quick the second time.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+# What the compiled modules and the installed metadata are made from.
+SOURCES := pyproject.toml setup.py $(wildcard src/tapegrad/scalar/*.py src/tapegrad/scalar/*.pxd \
+	src/tapegrad/scalar/*.h src/tapegrad/scalar/*.c)
+
+.PHONY: run test lint bench clean
+
+run: $(VENV)/built
+	$(BIN)/python benchmarks/scalar.py
+
+test: $(VENV)/built $(VENV)/test
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/built $(VENV)/lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/built $(VENV)/peers
+	$(BIN)/python benchmarks/scalar.py
+
+$(VENV)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install "pip>=25.1"
+	touch $@
+
+$(VENV)/built: $(SOURCES) $(VENV)/python
+	$(PIP) install --editable .
+	touch $@
+
+$(VENV)/test $(VENV)/lint: pyproject.toml $(VENV)/python
+	$(PIP) install --group $(notdir $@)
+	touch $@
+
+$(VENV)/peers: pyproject.toml $(VENV)/python
+	$(PIP) install --editable ".[peers]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) build src/tapegrad/scalar/*.so src/*.egg-info

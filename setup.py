@@ -1,0 +1,51 @@
+"""Builds the compiled modules of tapegrad; everything else is in pyproject.toml."""
+
+import os
+import sys
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+SCALAR = "src/tapegrad/scalar"
+
+# -O3 vectorises the batch kernels. The rest keeps IEEE results the same on every machine: no fused multiply-add, and
+# only those liberties (errno, floating-point traps) that no one can see from Python.
+FLAGS = (
+    []
+    if sys.platform == "win32"
+    else ["-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fno-tree-loop-distribute-patterns"]
+)
+# Functions marked inline in the Cython sources rely on it: a known opcode turns a switch into one instruction.
+INLINE = [] if sys.platform == "win32" else [("CYTHON_INLINE", "__inline__ __attribute__((always_inline))")]
+LIBRARIES = [] if sys.platform == "win32" else ["m"]
+HEADERS = [f"{SCALAR}/{name}" for name in ("opcodes.h", "rules.h", "sweeps.h", "kernels.h", "pool.h")]
+
+
+def extension(name: str, *sources: str) -> Extension:
+    """A compiled module of the scalar engine, with the C files that belong to it."""
+    return Extension(
+        f"tapegrad.scalar.{name}",
+        [f"{SCALAR}/{name}.py", *(f"{SCALAR}/{source}" for source in sources)],
+        depends=HEADERS,
+        include_dirs=[SCALAR],
+        libraries=LIBRARIES,
+        extra_compile_args=FLAGS,
+        define_macros=INLINE,
+    )
+
+
+setup(
+    ext_modules=cythonize(
+        [
+            extension("recording"),
+            extension("functions"),
+            extension("tape"),
+            extension("freezing"),
+            extension("program", "batch.c"),
+        ],
+        include_path=["src"],
+        build_dir="build/cython",
+        language_level=3,
+        nthreads=0 if sys.platform == "win32" else os.cpu_count() or 0,
+    )
+)

@@ -1,0 +1,1 @@
+"""The laboratory: measures automatic-differentiation engines through one protocol. Under construction."""

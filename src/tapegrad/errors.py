@@ -1,0 +1,41 @@
+"""The errors of tapegrad. Each message says what was expected, what came, and what to do next."""
+
+
+class TapegradError(Exception):
+    """The base of every error that tapegrad raises on purpose."""
+
+
+class StaleVarError(TapegradError):
+    """A `Var` from before a `reset` was used: its recording is gone."""
+
+
+class TapeMismatchError(TapegradError):
+    """A `Var` of one tape was used with another tape."""
+
+
+class ConstantError(TapegradError):
+    """Something that needs a recorded value was asked of a constant."""
+
+
+class ConversionError(TapegradError, TypeError):
+    """A `Var` would have lost its derivative in a conversion to a plain number."""
+
+
+class OperandError(TapegradError, TypeError):
+    """An operand is neither a `Var` nor a real number."""
+
+
+class InputError(TapegradError, ValueError):
+    """The inputs or outputs of a program, or of a transformed function, do not fit."""
+
+
+class GuardError(TapegradError):
+    """A replayed point would have taken another branch than the recorded one."""
+
+
+class GradientError(TapegradError, AssertionError):
+    """`check_grads` found a derivative that the function's values contradict."""
+
+
+class TapeFullError(TapegradError, MemoryError):
+    """A tape holds as many values as its 32-bit indices can name."""

@@ -1,0 +1,1 @@
+"""The scalar engine: tape, variables, frozen programs."""

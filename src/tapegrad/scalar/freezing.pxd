@@ -1,0 +1,17 @@
+cimport cython
+from libc.stdint cimport int32_t, uint8_t
+from tapegrad.scalar.recording cimport Guard
+
+@cython.final
+cdef class Frozen:
+    cdef uint8_t *ops
+    cdef int32_t *lhs
+    cdef int32_t *rhs
+    cdef double *constants
+    cdef Guard *guards
+    cdef int32_t *room
+    cdef int32_t *lhs_room
+    cdef int32_t *rhs_room
+    cdef uint8_t *fresh
+    cdef int32_t *outputs  # the value that is the output, or -1 - i for constant i
+    cdef Py_ssize_t size, inputs_size, outputs_size, constants_size, guards_size, removed, rooms

@@ -1,0 +1,7 @@
+# The pool of Var objects as Cython sees it.
+from cpython.object cimport PyTypeObject
+from libc.stdint cimport int32_t
+
+cdef extern from "pool.h":
+    object pool_take(PyTypeObject *type, void *store, int32_t index, double number)
+    int pool_install(PyTypeObject *type) except -1

@@ -1,0 +1,16 @@
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tapegrad.scalar.stats import ProgramStats
+
+def vector_library() -> str: ...
+
+@final
+class Program:
+    # One number or an array, as the program was frozen with one Var or a sequence of them.
+    def __call__(self, x: ArrayLike) -> Any: ...
+    def value_and_grad(self, x: ArrayLike) -> tuple[Any, Any]: ...
+    def batch(self, x: ArrayLike, threads: int = 1) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    def stats(self) -> ProgramStats: ...

@@ -1,0 +1,73 @@
+# The C-level layout of recordings and variables, for the other compiled modules of this folder.
+cimport cython
+from cpython.object cimport PyObject
+from libc.stdint cimport int32_t, uint8_t, uint64_t
+
+# One comparison that the recorded function branched on. A negative index stands for the constant.
+cdef struct Guard:
+    double constant
+    int32_t lhs
+    int32_t rhs
+    uint8_t op
+    uint8_t outcome
+
+# What a tape holds. A C struct, so that recording an operation touches no reference counts but the new Var's.
+cdef struct Store:
+    PyObject *owner  # the Recording, borrowed; must stay first (pool.h)
+    uint64_t generation
+    # instructions, a structure of arrays: opcode, two operands, value. Inputs are instructions with opcode INPUT.
+    Py_ssize_t size
+    Py_ssize_t capacity
+    uint8_t *ops
+    int32_t *lhs
+    int32_t *rhs
+    double *values
+    Py_ssize_t inputs
+    # immediates, in the order of their use
+    double *constants
+    Py_ssize_t constants_size
+    Py_ssize_t constants_capacity
+    # guards, in the order of the comparisons
+    Guard *guards
+    Py_ssize_t guards_size
+    Py_ssize_t guards_capacity
+    # adjoints 0 … adjoints_size-1 hold gradients; the rest is zero by definition and not yet written
+    double *adjoints
+    Py_ssize_t adjoints_size
+    Py_ssize_t adjoints_capacity
+    double *scratch
+    Py_ssize_t scratch_capacity
+
+cdef struct Operand:
+    double value
+    int32_t index  # -1 for a constant
+
+cdef class Recording:
+    cdef Store store
+
+@cython.final
+cdef class Var:
+    cdef Store *store  # keeps a reference to its owner; must stay first (pool.h)
+    cdef double number
+    cdef uint64_t generation
+    cdef int32_t index  # -1 for a constant
+
+@cython.final
+cdef class Condition:
+    cdef Recording tape
+    cdef double constant
+    cdef uint64_t generation
+    cdef int32_t lhs
+    cdef int32_t rhs
+    cdef int op
+    cdef bint outcome
+    cdef bint guarded
+
+cdef int check(Var x) except -1
+cdef int check_owner(Store *store, object x) except -1
+cdef object constant(Store *store, double value)
+cdef object variable(Store *store, double value)
+cdef double as_number(object x) except? -1.0
+cdef object unary(int op, object x)
+cdef object binary(int op, object left, object right)
+cdef object choose(object chosen, object first, object second)

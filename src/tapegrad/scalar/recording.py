@@ -1,0 +1,525 @@
+# cython: c_api_binop_methods=True, cdivision=True, boundscheck=False, wraparound=False
+# cython: binding=False, embedsignature=True, embedsignature.format=clinic, auto_pickle=False
+"""The recording: arrays of instructions, the variables that stand for their values, and how an operation is appended.
+
+In: operations on `Var` and numbers. Out: the arrays that the sweeps of kernels.h run over.
+Compiled by Cython; `Tape` (tape.py) adds the named operations and the backward pass.
+"""
+
+import numbers
+
+import cython
+import numpy
+from cython.cimports.cpython.float import PyFloat_AS_DOUBLE, PyFloat_AsDouble, PyFloat_Check, PyFloat_CheckExact
+from cython.cimports.cpython.object import Py_EQ, Py_GE, Py_GT, Py_LT, Py_NE, PyObject, PyTypeObject
+from cython.cimports.libc.stdint import int32_t, uint8_t
+from cython.cimports.libc.stdlib import free, realloc
+from cython.cimports.tapegrad.scalar.kernels import (
+    ABS,
+    ADD,
+    CV,
+    DIV,
+    EQ,
+    INPUT,
+    LE,
+    LT,
+    MUL,
+    NE,
+    NEG,
+    POW,
+    SUB,
+    VC,
+    WHERE,
+    evaluate,
+)
+from cython.cimports.tapegrad.scalar.pool import pool_install, pool_take
+
+from tapegrad.errors import ConversionError, OperandError, StaleVarError, TapeFullError, TapeMismatchError
+
+if not cython.compiled:
+    raise ImportError("tapegrad's scalar core is not built; run `pip install -e .` in the repository first")
+
+# numbers.Real covers int, float, Fraction and NumPy's real scalars, but not NumPy's bool.
+REAL = (numbers.Real, numpy.bool_)
+
+# Values are named by 32-bit indices.
+MOST_VALUES: cython.Py_ssize_t = 2**31 - 1
+
+
+# ---- storage ---------------------------------------------------------------------------------------------------
+
+
+@cython.cfunc
+@cython.inline
+def resized(array: cython.p_void, count: cython.Py_ssize_t, item_bytes: cython.size_t) -> cython.p_void:
+    return realloc(array, cython.cast(cython.size_t, count) * item_bytes)
+
+
+@cython.cclass
+class Recording:
+    """A growable list of instructions with their values; the state of a tape."""
+
+    def __cinit__(self):
+        self.store.owner = cython.cast(cython.pointer(PyObject), self)
+
+    def __dealloc__(self):
+        free(self.store.ops)
+        free(self.store.lhs)
+        free(self.store.rhs)
+        free(self.store.values)
+        free(self.store.constants)
+        free(self.store.guards)
+        free(self.store.adjoints)
+        free(self.store.scratch)
+
+
+@cython.cfunc
+@cython.exceptval(-1)
+def grow(store: cython.pointer(Store)) -> cython.int:
+    """Doubles the room for instructions. Each array is stored as soon as it has moved, so an error loses nothing."""
+    count: cython.Py_ssize_t = store.capacity * 2 if store.capacity else 64
+    if count > MOST_VALUES:
+        count = MOST_VALUES
+    if store.capacity == count:
+        raise TapeFullError(
+            f"a tape holds at most {MOST_VALUES} values and this one is full; "
+            "call tape.reset() between evaluations, or split the computation"
+        )
+    moved: cython.p_void = resized(store.ops, count, 1)
+    if moved is not cython.NULL:
+        store.ops = cython.cast(cython.pointer(uint8_t), moved)
+        moved = resized(store.lhs, count, 4)
+    if moved is not cython.NULL:
+        store.lhs = cython.cast(cython.pointer(int32_t), moved)
+        moved = resized(store.rhs, count, 4)
+    if moved is not cython.NULL:
+        store.rhs = cython.cast(cython.pointer(int32_t), moved)
+        moved = resized(store.values, count, 8)
+    if moved is cython.NULL:
+        raise MemoryError(f"no memory for {count} recorded values; call tape.reset() between evaluations")
+    store.values = cython.cast(cython.p_double, moved)
+    store.capacity = count
+    return 0
+
+
+@cython.cfunc
+@cython.exceptval(-1)
+def immediate(store: cython.pointer(Store), value: cython.double) -> int32_t:
+    """Keeps a constant operand; the answer is its index."""
+    index: cython.Py_ssize_t = store.constants_size
+    if index == store.constants_capacity:
+        count: cython.Py_ssize_t = index * 2 if index else 64
+        moved: cython.p_void = resized(store.constants, count, 8)
+        if moved is cython.NULL:
+            raise MemoryError(f"no memory for {count} constants; call tape.reset() between evaluations")
+        store.constants = cython.cast(cython.p_double, moved)
+        store.constants_capacity = count
+    store.constants[index] = value
+    store.constants_size = index + 1
+    return cython.cast(int32_t, index)
+
+
+@cython.cfunc
+@cython.inline
+def new_var(store: cython.pointer(Store), index: int32_t, value: cython.double) -> object:
+    return pool_take(cython.cast(cython.pointer(PyTypeObject), Var), store, index, value)
+
+
+@cython.cfunc
+@cython.inline
+def record(store: cython.pointer(Store), op: cython.int, lhs: int32_t, rhs: int32_t, value: cython.double) -> object:
+    index: cython.Py_ssize_t = store.size
+    if index == store.capacity:
+        grow(store)
+    store.ops[index] = cython.cast(uint8_t, op)
+    store.lhs[index] = lhs
+    store.rhs[index] = rhs
+    store.values[index] = value
+    store.size = index + 1
+    return new_var(store, cython.cast(int32_t, index), value)
+
+
+def variable(store: cython.pointer(Store), value: cython.double) -> object:
+    """A new input."""
+    made: object = record(store, INPUT, 0, 0, value)
+    store.inputs += 1
+    return made
+
+
+def constant(store: cython.pointer(Store), value: cython.double) -> object:
+    """A `Var` that is not on the tape. It survives a reset: nothing of it is recorded."""
+    return new_var(store, -1, value)
+
+
+# ---- operands --------------------------------------------------------------------------------------------------
+
+
+def check(x: Var) -> cython.int:
+    """Raises unless the recording of x is the tape's present one."""
+    if x.generation != x.store.generation and x.index >= 0:
+        raise_stale(x)
+    return 0
+
+
+@cython.cfunc
+@cython.exceptval(-1)
+def raise_stale(x: Var) -> cython.int:
+    raise StaleVarError(
+        f"this Var (value {x.number!r}) was recorded before tape.reset(); "
+        "make it again with tape.var(...) or by repeating the operations after the reset"
+    )
+
+
+def check_owner(store: cython.pointer(Store), x: object) -> cython.int:
+    """Raises if x is a Var that this tape cannot use."""
+    if type(x) is Var:
+        v: Var = cython.cast(Var, x)
+        if v.store is not store:
+            raise_mismatch(v)
+        check(v)
+    return 0
+
+
+@cython.cfunc
+@cython.exceptval(-1)
+def raise_mismatch(x: Var) -> cython.int:
+    raise TapeMismatchError(
+        f"this Var (value {x.number!r}) belongs to another tape; "
+        "record everything on one tape, or pass its number with tape.const(x.value)"
+    )
+
+
+@cython.cfunc
+@cython.inline
+def is_number(x: object) -> cython.bint:
+    return PyFloat_CheckExact(x) or type(x) is int or isinstance(x, REAL)
+
+
+def as_number(x: object) -> cython.double:
+    """The double of a real number; a Var or anything else is an error."""
+    if PyFloat_Check(x):
+        return PyFloat_AS_DOUBLE(x)
+    if is_number(x):
+        return PyFloat_AsDouble(x)
+    if type(x) is Var:
+        raise ConversionError(
+            "expected a plain number, got a Var; a conversion would drop its derivative: "
+            "use the Var itself, or x.value where the derivative is not wanted"
+        )
+    raise OperandError(f"expected a Var or a real number, got {type(x).__name__}: {x!r:.60}")
+
+
+@cython.cfunc
+@cython.exceptval(check=True)
+def operand(store: cython.pointer(Store), x: object) -> Operand:
+    """Value and index (-1 for a constant) of anything that may be an operand on this tape."""
+    found: Operand
+    if type(x) is Var:
+        check_owner(store, x)
+        v: Var = cython.cast(Var, x)
+        found.value = v.number
+        found.index = v.index
+    else:
+        found.value = as_number(x)
+        found.index = -1
+    return found
+
+
+# ---- operations ------------------------------------------------------------------------------------------------
+
+
+def unary(op: cython.int, x: object) -> object:
+    """One operation on a Var (a Var) or on a number (a float)."""
+    if type(x) is Var:
+        return on_var(op, cython.cast(Var, x))
+    return evaluate(op, as_number(x), 0.0)
+
+
+# The functions below pass Vars on as arguments and never store them in a local: an argument is borrowed, a local costs
+# two changes of its reference count. They are inlined with a known op, so that evaluate is one machine instruction.
+
+
+@cython.cfunc
+@cython.inline
+def on_var(op: cython.int, x: Var) -> object:
+    if x.index < 0:
+        return constant(x.store, evaluate(op, x.number, 0.0))
+    check(x)
+    return record(x.store, op, x.index, 0, evaluate(op, x.number, 0.0))
+
+
+@cython.cfunc
+@cython.inline
+def of_two(op: cython.int, x: Var, y: Var) -> object:
+    if x.store is not y.store:
+        raise_mismatch(y)
+    check(x)
+    check(y)
+    value: cython.double = evaluate(op, x.number, y.number)
+    if x.index >= 0:
+        if y.index >= 0:
+            return record(x.store, op, x.index, y.index, value)
+        return record(x.store, op + VC, x.index, immediate(x.store, y.number), value)
+    if y.index >= 0:
+        return record(x.store, op + CV, immediate(x.store, x.number), y.index, value)
+    return constant(x.store, value)
+
+
+@cython.cfunc
+@cython.inline
+def with_right(op: cython.int, x: Var, number: cython.double) -> object:
+    value: cython.double = evaluate(op, x.number, number)
+    if x.index < 0:
+        return constant(x.store, value)
+    check(x)
+    return record(x.store, op + VC, x.index, immediate(x.store, number), value)
+
+
+@cython.cfunc
+@cython.inline
+def with_left(op: cython.int, number: cython.double, x: Var) -> object:
+    value: cython.double = evaluate(op, number, x.number)
+    if x.index < 0:
+        return constant(x.store, value)
+    check(x)
+    return record(x.store, op + CV, immediate(x.store, number), x.index, value)
+
+
+@cython.cfunc
+@cython.inline
+def arithmetic(op: cython.int, left: object, right: object) -> object:
+    """An operator of Var: at least one operand is a Var; NotImplemented for what is not a number."""
+    if type(left) is Var:
+        if type(right) is Var:
+            return of_two(op, cython.cast(Var, left), cython.cast(Var, right))
+        if PyFloat_CheckExact(right):
+            return with_right(op, cython.cast(Var, left), PyFloat_AS_DOUBLE(right))
+        if is_number(right):
+            return with_right(op, cython.cast(Var, left), as_number(right))
+        return NotImplemented
+    if PyFloat_CheckExact(left):
+        return with_left(op, PyFloat_AS_DOUBLE(left), cython.cast(Var, right))
+    if is_number(left):
+        return with_left(op, as_number(left), cython.cast(Var, right))
+    return NotImplemented
+
+
+@cython.cfunc
+@cython.inline
+def power(left: object, right: object) -> object:
+    """`left ** right` as an operator. A square is a product: faster, and rounded once."""
+    if type(left) is Var and is_number(right) and right == 2:
+        return arithmetic(MUL, left, left)
+    return arithmetic(POW, left, right)
+
+
+def binary(op: cython.int, left: object, right: object) -> object:
+    """One operation on two operands as a function: a float where neither is a Var."""
+    if type(left) is Var or type(right) is Var:
+        result: object = power(left, right) if op == POW else arithmetic(op, left, right)
+        if result is NotImplemented:
+            as_number(right if type(left) is Var else left)  # raises, and says what came
+        return result
+    return evaluate(op, as_number(left), as_number(right))
+
+
+@cython.cfunc
+def compare(left: Var, right: object, comparison: cython.int) -> object:
+    """A comparison by value: a bool among constants, else a Condition; NotImplemented for what is not a number."""
+    check(left)
+    if type(right) is not Var and not is_number(right):
+        return NotImplemented
+    a: Operand = operand(left.store, left)
+    b: Operand = operand(left.store, right)
+    if comparison in (Py_GT, Py_GE):  # a > b is b < a: the kernels need not know both
+        a, b = b, a
+    op: cython.int = LE
+    if comparison in (Py_LT, Py_GT):
+        op = LT
+    elif comparison == Py_EQ:
+        op = EQ
+    elif comparison == Py_NE:
+        op = NE
+    return condition(left.store, op, a, b)
+
+
+@cython.cfunc
+def condition(store: cython.pointer(Store), op: cython.int, a: Operand, b: Operand) -> object:
+    outcome: cython.bint = evaluate(op, a.value, b.value) != 0.0
+    if a.index < 0 and b.index < 0:
+        return outcome
+    made: Condition = Condition.__new__(Condition)
+    made.tape = cython.cast(Recording, store.owner)
+    made.generation = store.generation
+    made.outcome = outcome
+    made.op = op if a.index >= 0 and b.index >= 0 else op + VC if a.index >= 0 else op + CV
+    made.constant = b.value if b.index < 0 else a.value
+    made.lhs = a.index
+    made.rhs = b.index
+    return made
+
+
+def choose(chosen: object, first: object, second: object) -> object:
+    """`where` as a function. The condition is recorded too, so a frozen program follows it without a guard."""
+    if type(chosen) is Var:
+        chosen = compare(chosen, 0.0, Py_NE)
+    if type(chosen) is not Condition:
+        return first if chosen else second
+    when: Condition = cython.cast(Condition, chosen)
+    check_condition(when)
+    store: cython.pointer(Store) = cython.address(when.tape.store)
+    a: Operand = operand(store, first)
+    b: Operand = operand(store, second)
+    lhs: int32_t = when.lhs if when.lhs >= 0 else immediate(store, when.constant)
+    rhs: int32_t = when.rhs if when.rhs >= 0 else immediate(store, when.constant)
+    record(store, when.op, lhs, rhs, 1.0 if when.outcome else 0.0)
+    form: cython.int = (0 if a.index >= 0 else CV) + (0 if b.index >= 0 else VC)
+    lhs = a.index if a.index >= 0 else immediate(store, a.value)
+    rhs = b.index if b.index >= 0 else immediate(store, b.value)
+    return record(store, WHERE + form, lhs, rhs, a.value if when.outcome else b.value)
+
+
+# ---- conditions ------------------------------------------------------------------------------------------------
+
+
+@cython.cfunc
+@cython.exceptval(-1)
+def check_condition(x: Condition) -> cython.int:
+    if x.tape is None:
+        raise OperandError("a Condition is made by comparing Vars, not by Condition()")
+    if x.generation != x.tape.store.generation:
+        raise StaleVarError("this comparison was made before tape.reset(); compare again after the reset")
+    return 0
+
+
+@cython.cfunc
+@cython.exceptval(-1)
+def guard(x: Condition) -> cython.int:
+    """Notes that the recorded function branched on x, once per comparison."""
+    check_condition(x)
+    store: cython.pointer(Store) = cython.address(x.tape.store)
+    index: cython.Py_ssize_t = store.guards_size
+    if x.guarded:
+        return 0
+    if index == store.guards_capacity:
+        count: cython.Py_ssize_t = index * 2 if index else 16
+        moved: cython.p_void = resized(store.guards, count, cython.sizeof(Guard))
+        if moved is cython.NULL:
+            raise MemoryError(f"no memory for {count} guards; call tape.reset() between evaluations")
+        store.guards = cython.cast(cython.pointer(Guard), moved)
+        store.guards_capacity = count
+    store.guards[index].constant = x.constant
+    store.guards[index].lhs = x.lhs
+    store.guards[index].rhs = x.rhs
+    store.guards[index].op = cython.cast(uint8_t, x.op)
+    store.guards[index].outcome = x.outcome
+    store.guards_size = index + 1
+    x.guarded = True
+    return 0
+
+
+@cython.cclass
+class Condition:
+    """What a comparison of `Var`s gives: true or false by value, and known to the tape.
+
+    Branching on it (`if x > 0:`) makes it a guard of the recording; `where(x > 0, a, b)` records the choice instead.
+    """
+
+    def __bool__(self):
+        guard(self)
+        return self.outcome
+
+    def __and__(left, right):
+        return bool(left) & bool(right)
+
+    def __or__(left, right):
+        return bool(left) | bool(right)
+
+    def __eq__(self, other):
+        return bool(self) == other
+
+    def __repr__(self):
+        return f"Condition({bool(self.outcome)})"
+
+
+# ---- variables -------------------------------------------------------------------------------------------------
+
+
+@cython.cclass
+class Var:
+    """A number on a tape: `tape.var(3.0)`, or the result of an operation on one."""
+
+    __array_ufunc__ = None  # NumPy's scalars and arrays leave mixed operators to Var
+
+    @property
+    def value(self):
+        """The number itself, a float.
+
+        >>> import tapegrad
+        >>> tapegrad.Tape().var(3).value
+        3.0
+        """
+        check(self)
+        return self.number
+
+    @property
+    def grad(self):
+        """The derivative that the backward calls since the last `zero_grad` have added up here; 0.0 before any."""
+        check(self)
+        if 0 <= self.index < self.store.adjoints_size:
+            return self.store.adjoints[self.index]
+        return 0.0
+
+    @property
+    def is_constant(self):
+        """Whether it depends on no variable, so that it is not on the tape."""
+        return self.index < 0
+
+    def __add__(left, right):
+        return arithmetic(ADD, left, right)
+
+    def __sub__(left, right):
+        return arithmetic(SUB, left, right)
+
+    def __mul__(left, right):
+        return arithmetic(MUL, left, right)
+
+    def __truediv__(left, right):
+        return arithmetic(DIV, left, right)
+
+    def __pow__(left, right, modulus):
+        return power(left, right) if modulus is None else NotImplemented
+
+    def __neg__(self):
+        return unary(NEG, self)
+
+    def __pos__(self):
+        return self
+
+    def __abs__(self):
+        return unary(ABS, self)
+
+    def __richcmp__(self, other, comparison: cython.int):
+        return compare(self, other, comparison)
+
+    def __bool__(self):
+        return bool(compare(self, 0.0, Py_NE))
+
+    def __float__(self):
+        raise ConversionError(
+            "float(x), int(x) and math.* would drop the derivative of a Var; "
+            "use tapegrad's functions (tapegrad.sin(x)), or x.value where the derivative is not wanted"
+        )
+
+    def __int__(self):
+        return self.__float__()
+
+    def __repr__(self):
+        if self.index < 0:
+            return f"Var({self.number!r}, constant)"
+        if self.generation != self.store.generation:
+            return f"Var({self.number!r}, stale)"
+        return f"Var({self.number!r})"
+
+
+pool_install(cython.cast(cython.pointer(PyTypeObject), Var))

@@ -1,0 +1,6 @@
+cimport cython
+from tapegrad.scalar.recording cimport Recording
+
+@cython.final
+cdef class Tape(Recording):
+    pass

@@ -1,0 +1,338 @@
+# cython: cdivision=True, boundscheck=False, wraparound=False
+# cython: binding=False, embedsignature=True, embedsignature.format=clinic, auto_pickle=False
+"""The tape: a reusable recording of operations on numbers, and the backward pass over it.
+
+In: numbers, as `var` and `const`. Out: values and gradients, or a frozen `Program`.
+"""
+
+import cython
+from cython.cimports.libc.stdlib import realloc
+from cython.cimports.libc.string import memset
+from cython.cimports.tapegrad.scalar.kernels import (
+    ABS,
+    ACOS,
+    ADD,
+    ASIN,
+    ATAN,
+    ATAN2,
+    COS,
+    COSH,
+    DIV,
+    ERF,
+    EXP,
+    EXPM1,
+    HYPOT,
+    LOG,
+    LOG1P,
+    MAXIMUM,
+    MINIMUM,
+    MUL,
+    NEG,
+    POW,
+    RELU,
+    SIGMOID,
+    SIN,
+    SINH,
+    SOFTPLUS,
+    SQRT,
+    SUB,
+    TAN,
+    TANH,
+    backward_1,
+    code,
+)
+from cython.cimports.tapegrad.scalar.recording import (
+    Guard,
+    Recording,
+    Store,
+    Var,
+    as_number,
+    binary,
+    check_owner,
+    choose,
+    constant,
+    unary,
+    variable,
+)
+
+from tapegrad.errors import ConstantError, OperandError
+from tapegrad.scalar.stats import Stats
+
+
+@cython.cfunc
+@cython.inline
+def unary_here(tape: Recording, op: cython.int, x: object) -> object:
+    check_owner(cython.address(tape.store), x)
+    return on_tape(cython.address(tape.store), unary(op, x))
+
+
+@cython.cfunc
+@cython.inline
+def binary_here(tape: Recording, op: cython.int, x: object, y: object) -> object:
+    check_owner(cython.address(tape.store), x)
+    check_owner(cython.address(tape.store), y)
+    return on_tape(cython.address(tape.store), binary(op, x, y))
+
+
+@cython.cfunc
+@cython.inline
+def on_tape(store: cython.pointer(Store), result: object) -> object:
+    """A number that came out of numbers becomes a constant of the tape: its methods always give a Var."""
+    return result if type(result) is Var else constant(store, as_number(result))
+
+
+@cython.cfunc
+@cython.exceptval(-1)
+def make_room(store: cython.pointer(Store), count: cython.Py_ssize_t, scratch: cython.bint) -> cython.int:
+    """Room for count adjoints, in steps of the tape's own capacity so that it grows as seldom as the tape does."""
+    moved: cython.p_void
+    if store.adjoints_capacity < count:
+        moved = realloc(store.adjoints, cython.cast(cython.size_t, store.capacity) * 8)
+        if moved is cython.NULL:
+            raise MemoryError(f"no memory for {store.capacity} adjoints")
+        store.adjoints = cython.cast(cython.p_double, moved)
+        store.adjoints_capacity = store.capacity
+    if scratch and store.scratch_capacity < count:
+        moved = realloc(store.scratch, cython.cast(cython.size_t, store.capacity) * 8)
+        if moved is cython.NULL:
+            raise MemoryError(f"no memory for {store.capacity} adjoints of a further backward call")
+        store.scratch = cython.cast(cython.p_double, moved)
+        store.scratch_capacity = store.capacity
+    return 0
+
+
+@cython.cclass
+class Tape(Recording):
+    """A reusable recording of scalar operations.
+
+    >>> import tapegrad
+    >>> tape = tapegrad.Tape()
+    >>> x = tape.var(3.0)
+    >>> y = x * x + tapegrad.sin(x)
+    >>> tape.backward(y)
+    >>> x.grad
+    5.010007503399555
+    >>> tape.reset()
+    """
+
+    def var(self, value):
+        """A new input with this value."""
+        return variable(cython.address(self.store), as_number(value))
+
+    def const(self, value):
+        """A constant: operations on constants alone are not recorded. It stays usable after `reset`."""
+        return constant(cython.address(self.store), as_number(value))
+
+    def neg(self, x):
+        """`-x`."""
+        return unary_here(self, NEG, x)
+
+    def exp(self, x):
+        """e to the power x."""
+        return unary_here(self, EXP, x)
+
+    def expm1(self, x):
+        """`exp(x) - 1`, exact near 0."""
+        return unary_here(self, EXPM1, x)
+
+    def log(self, x):
+        """The natural logarithm."""
+        return unary_here(self, LOG, x)
+
+    def log1p(self, x):
+        """`log(1 + x)`, exact near 0."""
+        return unary_here(self, LOG1P, x)
+
+    def sqrt(self, x):
+        """The square root."""
+        return unary_here(self, SQRT, x)
+
+    def sin(self, x):
+        """The sine."""
+        return unary_here(self, SIN, x)
+
+    def cos(self, x):
+        """The cosine."""
+        return unary_here(self, COS, x)
+
+    def tan(self, x):
+        """The tangent."""
+        return unary_here(self, TAN, x)
+
+    def asin(self, x):
+        """The arc sine."""
+        return unary_here(self, ASIN, x)
+
+    def acos(self, x):
+        """The arc cosine."""
+        return unary_here(self, ACOS, x)
+
+    def atan(self, x):
+        """The arc tangent."""
+        return unary_here(self, ATAN, x)
+
+    def sinh(self, x):
+        """The hyperbolic sine."""
+        return unary_here(self, SINH, x)
+
+    def cosh(self, x):
+        """The hyperbolic cosine."""
+        return unary_here(self, COSH, x)
+
+    def tanh(self, x):
+        """The hyperbolic tangent."""
+        return unary_here(self, TANH, x)
+
+    def sigmoid(self, x):
+        """`1 / (1 + exp(-x))`."""
+        return unary_here(self, SIGMOID, x)
+
+    def softplus(self, x):
+        """`log(1 + exp(x))`."""
+        return unary_here(self, SOFTPLUS, x)
+
+    def relu(self, x):
+        """`max(x, 0)`; derivative 0 at 0."""
+        return unary_here(self, RELU, x)
+
+    def erf(self, x):
+        """The error function."""
+        return unary_here(self, ERF, x)
+
+    def abs(self, x):
+        """`|x|`; derivative 0 at 0."""
+        return unary_here(self, ABS, x)
+
+    def add(self, x, y):
+        """`x + y`."""
+        return binary_here(self, ADD, x, y)
+
+    def sub(self, x, y):
+        """`x - y`."""
+        return binary_here(self, SUB, x, y)
+
+    def mul(self, x, y):
+        """`x * y`."""
+        return binary_here(self, MUL, x, y)
+
+    def div(self, x, y):
+        """`x / y`."""
+        return binary_here(self, DIV, x, y)
+
+    def pow(self, x, y):
+        """`x ** y`."""
+        return binary_here(self, POW, x, y)
+
+    def atan2(self, y, x):
+        """The angle of the point (x, y)."""
+        return binary_here(self, ATAN2, y, x)
+
+    def hypot(self, x, y):
+        """`sqrt(x*x + y*y)`."""
+        return binary_here(self, HYPOT, x, y)
+
+    def maximum(self, x, y):
+        """The larger of both; at a tie each gets half of the derivative."""
+        return binary_here(self, MAXIMUM, x, y)
+
+    def minimum(self, x, y):
+        """The smaller of both; at a tie each gets half of the derivative."""
+        return binary_here(self, MINIMUM, x, y)
+
+    def where(self, condition, x, y):
+        """x where the condition holds, else y; see `tapegrad.where`."""
+        check_owner(cython.address(self.store), condition)
+        check_owner(cython.address(self.store), x)
+        check_owner(cython.address(self.store), y)
+        return on_tape(cython.address(self.store), choose(condition, x, y))
+
+    def backward(self, y, seed=1.0):
+        """Adds seed * dy/dv to the adjoint of every value v that y depends on.
+
+        Repeated calls add up, for one output or several, until `zero_grad` or `reset`.
+        """
+        if type(y) is not Var:
+            raise ConstantError(f"expected the Var to differentiate, got {type(y).__name__}: {y!r:.60}; {ADVICE}")
+        check_owner(cython.address(self.store), y)
+        end: cython.Py_ssize_t = cython.cast(Var, y).index + 1
+        if end == 0:
+            raise ConstantError(f"{y!r} depends on no variable of this tape, so it has no gradient; {ADVICE}")
+        start: cython.double = as_number(seed)
+        again: cython.bint = self.store.adjoints_size > 0
+        make_room(cython.address(self.store), end, again)
+        # A further call must not propagate what an earlier one left in the adjoints, so it sweeps apart and is added.
+        swept: cython.p_double = self.store.scratch if again else self.store.adjoints
+        memset(swept, 0, end * 8)
+        swept[end - 1] = start
+        program: code
+        program.ops = self.store.ops
+        program.lhs = self.store.lhs
+        program.rhs = self.store.rhs
+        program.constants = self.store.constants
+        # The GIL is kept: another thread must not grow the tape meanwhile, and letting go takes 20 ns.
+        backward_1(cython.address(program), self.store.values, swept, end)
+        if again:
+            if end > self.store.adjoints_size:
+                memset(self.store.adjoints + self.store.adjoints_size, 0, (end - self.store.adjoints_size) * 8)
+                self.store.adjoints_size = end
+            i: cython.Py_ssize_t
+            for i in range(end):
+                self.store.adjoints[i] += swept[i]
+        else:
+            self.store.adjoints_size = end
+
+    def zero_grad(self):
+        """Forgets all gradients; the recording stays."""
+        self.store.adjoints_size = 0
+
+    def reset(self):
+        """Forgets recording and gradients, keeps the memory for the next recording. Earlier `Var`s become stale."""
+        self.store.size = 0
+        self.store.inputs = 0
+        self.store.constants_size = 0
+        self.store.guards_size = 0
+        self.store.adjoints_size = 0
+        self.store.generation += 1
+
+    def value(self, x):
+        """The number of x, a Var of this tape or a plain number, as a float."""
+        check_owner(cython.address(self.store), x)
+        return x.value if type(x) is Var else as_number(x)
+
+    def grad(self, x):
+        """The gradient gathered at x since the last `zero_grad`; 0.0 for a constant."""
+        if type(x) is not Var:
+            raise OperandError(f"expected a Var of this tape, got {type(x).__name__}: {x!r:.60}")
+        check_owner(cython.address(self.store), x)
+        return x.grad
+
+    def stats(self):
+        """Exact counts of what the tape holds, as `Stats`."""
+        nbytes: cython.Py_ssize_t = (
+            self.store.size * (1 + 4 + 4 + 8)
+            + self.store.constants_size * 8
+            + self.store.guards_size * cython.sizeof(Guard)
+        )
+        return Stats(
+            self.store.size,
+            self.store.adjoints_size,
+            self.store.size - self.store.inputs,
+            self.store.constants_size,
+            nbytes,
+        )
+
+    def freeze(self, inputs, outputs):
+        """The recorded function as a `Program` that replays without Python: dead code removed, constants folded.
+
+        inputs: the `Var`s made by `var` that become arguments; other variables become constants.
+        outputs: one Var, or a sequence of them.
+        """
+        from tapegrad.scalar.program import Program
+
+        return Program(self, inputs, outputs)
+
+    def __repr__(self):
+        return f"Tape({self.store.size - self.store.inputs} instructions, {self.store.inputs} variables)"
+
+
+ADVICE = "differentiate something computed from tape.var(...)"

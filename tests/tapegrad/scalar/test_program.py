@@ -1,0 +1,245 @@
+"""Programs: replay at one point and at many, shapes, guards, threads, errors."""
+
+import math
+import threading
+
+import numpy as np
+import pytest
+
+import tapegrad
+from tapegrad import GuardError, InputError, Tape
+from tapegrad.scalar.program import vector_library
+
+
+def frozen(f, *values, one_input=False):
+    tape = Tape()
+    xs = [tape.var(v) for v in values]
+    return tape.freeze(xs[0] if one_input else xs, f(*xs))
+
+
+def mixed(x, y):
+    return x * y + tapegrad.sin(x) / (2.0 + y * y) - 3.0
+
+
+def mixed_gradient(x, y):
+    d = 2.0 + y * y
+    return [y + math.cos(x) / d, x - 2.0 * y * math.sin(x) / (d * d)]
+
+
+def test_value_and_gradient_at_other_points():
+    program = frozen(mixed, 1.0, 2.0)
+    for point in ([0.5, -1.0], (3.0, 0.0), np.array([-2.0, 0.25]), [np.float32(1.5), 2], iter([1.0, 1.0])):
+        point = list(point)
+        value, gradient = program.value_and_grad(point)
+        assert value == program(point)
+        assert value == pytest.approx(mixed(*(float(x) for x in point)), rel=1e-15)
+        assert gradient == pytest.approx(mixed_gradient(*(float(x) for x in point)), rel=1e-14)
+    assert program(iter([1.0, 1.0])) == program([1.0, 1.0])
+
+
+def test_one_input_and_one_output_are_numbers():
+    program = frozen(lambda x: x * x, 1.0, one_input=True)
+    assert program(3) == 9.0
+    assert program.value_and_grad(3.0) == (9.0, 6.0)
+    values, gradients = program.batch(np.array([1.0, 2.0]))
+    assert (values.tolist(), gradients.tolist()) == ([1.0, 4.0], [2.0, 4.0])
+
+
+def test_several_outputs_give_a_jacobian():
+    program = frozen(lambda x, y: [x * y, x, x.value + 0 * y, x + y * y], 2.0, 3.0)
+    values, jacobian = program.value_and_grad([4.0, 5.0])
+    assert values.tolist() == program([4.0, 5.0]).tolist() == [20.0, 4.0, 2.0, 29.0]
+    assert jacobian.tolist() == [[5.0, 4.0], [1.0, 0.0], [0.0, 0.0], [1.0, 10.0]]
+    values, jacobians = program.batch([[4.0, 5.0]] * 33)
+    assert (values.shape, jacobians.shape) == ((33, 4), (33, 4, 2))
+    assert values[32].tolist() == [20.0, 4.0, 2.0, 29.0]
+    assert jacobians[32].tolist() == jacobian.tolist()
+
+
+def test_one_input_and_several_outputs():
+    program = frozen(lambda x: (x, x * x), 1.0, one_input=True)
+    values, derivatives = program.value_and_grad(3.0)
+    assert (values.tolist(), derivatives.tolist()) == ([3.0, 9.0], [1.0, 6.0])
+    values, derivatives = program.batch([3.0, 4.0])
+    assert (values.tolist(), derivatives.tolist()) == ([[3.0, 9.0], [4.0, 16.0]], [[1.0, 6.0], [1.0, 8.0]])
+
+
+def test_an_output_that_is_a_constant_or_an_input():
+    tape = Tape()
+    x = tape.var(1.0)
+    program = tape.freeze([x], tape.const(7.0))
+    assert program([2.0]) == 7.0
+    value, gradient = program.value_and_grad([2.0])
+    assert (value, gradient.tolist()) == (7.0, [0.0])
+    assert [a.tolist() for a in program.batch([[2.0], [3.0]])] == [[7.0, 7.0], [[0.0], [0.0]]]
+    program = tape.freeze([x], x)
+    assert [a.tolist() for a in program.batch([[2.0], [3.0]])] == [[2.0, 3.0], [[1.0], [1.0]]]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("count", [0, 1, 31, 32, 33, 64, 1000])
+def test_batch_is_the_same_as_one_at_a_time(count, threads):
+    program = frozen(lambda x, y: (x * y + 1.0) * (x - y) / (2.0 + y * y), 1.0, 2.0)
+    points = np.random.default_rng(0).normal(size=(count, 2))
+    values, gradients = program.batch(points, threads=threads)
+    one_by_one = [program.value_and_grad(p) for p in points]
+    assert values.tolist() == [value for value, _ in one_by_one]
+    assert gradients.tolist() == [gradient.tolist() for _, gradient in one_by_one]
+
+
+def test_batch_takes_any_layout():
+    program = frozen(mixed, 1.0, 2.0)
+    points = np.random.default_rng(1).normal(size=(2, 70))
+    expected = program.batch(points.T.copy())
+    for layout in (points.T, points.T.astype(np.float32).astype(np.float64) * 0 + points.T, points.T.tolist()):
+        for got, wanted in zip(program.batch(layout), expected, strict=True):
+            assert got.tolist() == wanted.tolist()
+
+
+def test_batches_in_several_threads_at_once():
+    program = frozen(mixed, 1.0, 2.0)
+    points = np.random.default_rng(2).normal(size=(4, 500, 2))
+    expected = [program.batch(p)[1].tolist() for p in points]
+    got: list = [None] * 4
+
+    def work(k):
+        for _ in range(5):
+            got[k] = program.batch(points[k], threads=2)[1].tolist()
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert got == expected
+
+
+def test_a_program_outlives_its_tape():
+    tape = Tape()
+    x = tape.var(1.0)
+    program = tape.freeze([x], x * x)
+    tape.reset()
+    tape.var(5.0)
+    del tape
+    assert program([3.0]) == 9.0
+
+
+def branchy(x):
+    return x * x if x > 1.0 else -x
+
+
+def test_a_guard_stops_a_flipped_branch():
+    program = frozen(branchy, 2.0)
+    assert program.stats().guards == 1
+    assert program([1.5]) == 2.25
+    for use in (program, program.value_and_grad):
+        with pytest.raises(GuardError, match=r"this point.*comparison 0 .*a = 1\.0 and b = 0\.5.*tapegrad\.where"):
+            use([0.5])
+    assert program([1.5]) == 2.25
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_batch_names_the_first_point_that_breaks_a_guard(threads):
+    program = frozen(branchy, 2.0)
+    points = np.full((300, 1), 2.0)
+    points[[77, 140, 299]] = 0.0
+    with pytest.raises(GuardError, match=r"^point 77 takes another branch"):
+        program.batch(points, threads=threads)
+    program = frozen(branchy, 2.0, one_input=True)
+    with pytest.raises(GuardError, match=r"^point 3 takes another branch"):
+        program.batch([2.0, 2.0, 3.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("compare", "flipped", "kept"),
+    [
+        (lambda x: x < 3.0, 3.0, 2.9),
+        (lambda x: x <= 2.0, 2.1, 2.0),
+        (lambda x: x > 1.0, 1.0, 1.1),
+        (lambda x: x >= 2.0, 1.9, 2.0),
+        (lambda x: x == 2.0, 2.1, 2.0),
+        (lambda x: x != 1.0, 1.0, 1.1),
+        (lambda x: 3.0 > x, 3.0, 2.95),  # noqa: SIM300  the reflected comparison is meant
+        (lambda x: x < x * x, 1.0, 1.5),
+        (lambda x: x, 0.0, 0.5),
+        (lambda x: x < 3.0, math.nan, 2.0),
+        (lambda x: not x > 3.0, 4.0, math.nan),
+    ],
+)
+def test_every_comparison_is_guarded(compare, flipped, kept):
+    program = frozen(lambda x: x * 2.0 if compare(x) else x, 2.0)
+    program([kept])
+    program.batch([[kept]])
+    with pytest.raises(GuardError):
+        program([flipped])
+    with pytest.raises(GuardError):
+        program.batch([[kept], [flipped]])
+
+
+def test_where_needs_no_guard():
+    program = frozen(lambda x: tapegrad.where(x > 1.0, x * x, -x), 2.0, one_input=True)
+    assert program.stats().guards == 0
+    values, gradients = program.batch([2.0, 0.5, 1.0, math.nan])
+    assert values[:3].tolist() == [4.0, -0.5, -1.0]
+    assert gradients[:3].tolist() == [4.0, -1.0, -1.0]
+    assert [program.value_and_grad(x) for x in (2.0, 0.5)] == [(4.0, 4.0), (-0.5, -1.0)]
+
+
+@pytest.mark.parametrize("choices", [(5.0, 7.0), (None, 7.0), (5.0, None), (None, None)])
+def test_where_with_constant_choices(choices):
+    def f(x):
+        first, second = choices
+        return 2.0 * tapegrad.where(x <= 0, x * x if first is None else first, -x if second is None else second)
+
+    program = frozen(f, 2.0, one_input=True)
+    tape = Tape()
+    for value in (-3.0, 3.0):
+        tape.reset()
+        x = tape.var(value)
+        y = f(x)
+        tape.backward(y)
+        expected = (y.value, x.grad)
+        assert program.value_and_grad(value) == expected
+        assert tuple(a[0] for a in program.batch([value])) == expected
+
+
+@pytest.mark.parametrize("x", [[], [1.0], [1.0, 2.0, 3.0], np.zeros(5)])
+def test_a_wrong_number_of_inputs(x):
+    program = frozen(mixed, 1.0, 2.0)
+    with pytest.raises(InputError, match=f"expected 2 inputs.* got {len(x)}"):
+        program(x)
+    with pytest.raises(InputError, match=r"expected an array of shape \(points, 2\)"):
+        program.batch([x])
+    assert program([1.0, 2.0]) == pytest.approx(mixed(1.0, 2.0))
+
+
+def test_wrong_inputs():
+    program = frozen(mixed, 1.0, 2.0)
+    for wrong in (["a", 1.0], [None, 1.0], [[1.0, 2.0], 1.0]):
+        with pytest.raises(tapegrad.OperandError):
+            program(wrong)
+    with pytest.raises(tapegrad.ConversionError):
+        program([Tape().var(1.0), 2.0])
+    with pytest.raises(TypeError):
+        program(3.0)
+    with pytest.raises(InputError, match="without dimensions"):
+        program(np.array(3.0))
+    with pytest.raises(InputError, match=r"shape \(points, 2\), got \(2,\)"):
+        program.batch([1.0, 2.0])
+    with pytest.raises(InputError, match=r"shape \(points,\), got \(1, 1\)"):
+        frozen(lambda x: x * x, 1.0, one_input=True).batch([[1.0]])
+    for threads in (0, -1, 1.5, "2"):
+        with pytest.raises(InputError, match="threads"):
+            program.batch([[1.0, 2.0]], threads=threads)
+
+
+def test_stats_and_repr():
+    program = frozen(mixed, 1.0, 2.0)
+    stats = program.stats()
+    assert (stats.inputs, stats.outputs, stats.instrs, stats.constants, stats.guards) == (2, 1, 7, 2, 0)
+    assert stats.nbytes == (2 + 7) * 9 + 2 * 8 + 4
+    assert repr(program) == "Program(2 inputs, 1 outputs, 7 instructions)"
+
+
+def test_the_vector_library_is_named():
+    assert vector_library() in ("libmvec, AVX2", "plain loops")

@@ -1,0 +1,62 @@
+"""Every example runs: in docstrings, in the README and in the pages under docs/."""
+
+import doctest
+import inspect
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+import tapegrad
+import tapegrad.testing
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+def documented():
+    """Everything public, and the members of public classes."""
+    for name in tapegrad.__all__:
+        thing = getattr(tapegrad, name)
+        yield f"tapegrad.{name}", thing
+        if inspect.isclass(thing) and not issubclass(thing, Exception):
+            for member, value in vars(thing).items():
+                if not member.startswith("_"):
+                    yield f"tapegrad.{name}.{member}", value
+    yield "tapegrad.testing.check_grads", tapegrad.testing.check_grads
+
+
+def run(name, text):
+    test = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
+    runner = doctest.DocTestRunner(verbose=False)
+    report = []
+    runner.run(test, out=report.append)
+    assert not report, "".join(report)
+    return len(test.examples)
+
+
+@pytest.mark.parametrize(("name", "thing"), list(documented()), ids=lambda part: part if isinstance(part, str) else "")
+def test_everything_public_has_a_docstring_whose_examples_run(name, thing):
+    text = inspect.getdoc(thing)
+    assert text
+    run(name, text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_examples_of_a_page_run(page):
+    for number, block in enumerate(re.findall(r"```pycon\n(.*?)```", page.read_text(), flags=re.DOTALL)):
+        assert run(f"{page.name}, example {number}", block) > 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_of_a_page_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_examples_run(example, capsys):
+    runpy.run_path(str(example), run_name="__main__")
+    assert capsys.readouterr().out

@@ -267,7 +267,7 @@ def assign_rooms(frozen: Frozen) -> cython.int:
             frozen.lhs_room[i] = frozen.lhs[i]
             frozen.rhs_room[i] = frozen.rhs[i]
         return 0
-    # free rooms are a stack in `fresh_rooms`; it never holds more than there are values
+    # a stack; it never holds more rooms than there are values
     free_rooms: cython.pointer(int32_t) = cython.cast(cython.pointer(int32_t), malloc((frozen.size + 1) * 4))
     if free_rooms is cython.NULL:
         raise MemoryError(f"no memory to freeze {frozen.size} values")

@@ -7,11 +7,21 @@ Compiled by Cython; `Tape` (tape.py) adds the named operations and the backward 
 """
 
 import numbers
+from sys import intern
 
 import cython
 import numpy
 from cython.cimports.cpython.float import PyFloat_AS_DOUBLE, PyFloat_AsDouble, PyFloat_Check, PyFloat_CheckExact
-from cython.cimports.cpython.object import Py_EQ, Py_GE, Py_GT, Py_LT, Py_NE, PyObject, PyTypeObject
+from cython.cimports.cpython.object import (
+    Py_EQ,
+    Py_GE,
+    Py_GT,
+    Py_LT,
+    Py_NE,
+    PyObject,
+    PyObject_GenericGetAttr,
+    PyTypeObject,
+)
 from cython.cimports.libc.stdint import int32_t, uint8_t
 from cython.cimports.libc.stdlib import free, realloc
 from cython.cimports.tapegrad.scalar.kernels import (
@@ -104,16 +114,24 @@ def grow(store: cython.pointer(Store)) -> cython.int:
 
 @cython.cfunc
 @cython.exceptval(-1)
+def grow_constants(store: cython.pointer(Store)) -> cython.int:
+    count: cython.Py_ssize_t = store.constants_capacity * 2 if store.constants_capacity else 64
+    moved: cython.p_void = resized(store.constants, count, 8)
+    if moved is cython.NULL:
+        raise MemoryError(f"no memory for {count} constants; call tape.reset() between evaluations")
+    store.constants = cython.cast(cython.p_double, moved)
+    store.constants_capacity = count
+    return 0
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(-1)
 def immediate(store: cython.pointer(Store), value: cython.double) -> int32_t:
     """Keeps a constant operand; the answer is its index."""
     index: cython.Py_ssize_t = store.constants_size
     if index == store.constants_capacity:
-        count: cython.Py_ssize_t = index * 2 if index else 64
-        moved: cython.p_void = resized(store.constants, count, 8)
-        if moved is cython.NULL:
-            raise MemoryError(f"no memory for {count} constants; call tape.reset() between evaluations")
-        store.constants = cython.cast(cython.p_double, moved)
-        store.constants_capacity = count
+        grow_constants(store)
     store.constants[index] = value
     store.constants_size = index + 1
     return cython.cast(int32_t, index)
@@ -445,6 +463,18 @@ class Condition:
 # ---- variables -------------------------------------------------------------------------------------------------
 
 
+GRAD = cython.declare(object, intern("grad"))
+
+
+@cython.cfunc
+@cython.inline
+def gradient(x: Var) -> object:
+    check(x)
+    if 0 <= x.index < x.store.adjoints_size:
+        return x.store.adjoints[x.index]
+    return 0.0
+
+
 @cython.cclass
 class Var:
     """A number on a tape: `tape.var(3.0)`, or the result of an operation on one."""
@@ -465,10 +495,13 @@ class Var:
     @property
     def grad(self):
         """The derivative that the backward calls since the last `zero_grad` have added up here; 0.0 before any."""
-        check(self)
-        if 0 <= self.index < self.store.adjoints_size:
-            return self.store.adjoints[self.index]
-        return 0.0
+        return gradient(self)
+
+    def __getattribute__(self, name):
+        # The usual way to a property takes 12 ns longer, and every evaluation asks for a gradient.
+        if name is GRAD:
+            return gradient(self)
+        return PyObject_GenericGetAttr(self, name)
 
     @property
     def is_constant(self):

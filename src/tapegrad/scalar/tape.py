@@ -6,6 +6,7 @@ In: numbers, as `var` and `const`. Out: values and gradients, or a frozen `Progr
 """
 
 import cython
+from cython.cimports.cpython.float import PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cython.cimports.libc.stdlib import realloc
 from cython.cimports.libc.string import memset
 from cython.cimports.tapegrad.scalar.kernels import (
@@ -117,6 +118,8 @@ class Tape(Recording):
 
     def var(self, value):
         """A new input with this value."""
+        if PyFloat_CheckExact(value):
+            return variable(cython.address(self.store), PyFloat_AS_DOUBLE(value))
         return variable(cython.address(self.store), as_number(value))
 
     def const(self, value):
@@ -246,40 +249,42 @@ class Tape(Recording):
         check_owner(cython.address(self.store), y)
         return on_tape(cython.address(self.store), choose(condition, x, y))
 
-    def backward(self, y, seed=1.0):
+    def backward(self, y, seed: cython.double = 1.0):
         """Adds seed * dy/dv to the adjoint of every value v that y depends on.
 
         Repeated calls add up, for one output or several, until `zero_grad` or `reset`.
         """
         if type(y) is not Var:
             raise ConstantError(f"expected the Var to differentiate, got {type(y).__name__}: {y!r:.60}; {ADVICE}")
-        check_owner(cython.address(self.store), y)
+        store: cython.pointer(Store) = cython.address(self.store)
+        if cython.cast(Var, y).store is not store or cython.cast(Var, y).generation != store.generation:
+            check_owner(store, y)
         end: cython.Py_ssize_t = cython.cast(Var, y).index + 1
         if end == 0:
             raise ConstantError(f"{y!r} depends on no variable of this tape, so it has no gradient; {ADVICE}")
-        start: cython.double = as_number(seed)
-        again: cython.bint = self.store.adjoints_size > 0
-        make_room(cython.address(self.store), end, again)
+        again: cython.bint = store.adjoints_size > 0
+        if again or store.adjoints_capacity < end:
+            make_room(store, end, again)
         # A further call must not propagate what an earlier one left in the adjoints, so it sweeps apart and is added.
-        swept: cython.p_double = self.store.scratch if again else self.store.adjoints
+        swept: cython.p_double = store.scratch if again else store.adjoints
         memset(swept, 0, end * 8)
-        swept[end - 1] = start
+        swept[end - 1] = seed
         program: code
-        program.ops = self.store.ops
-        program.lhs = self.store.lhs
-        program.rhs = self.store.rhs
-        program.constants = self.store.constants
+        program.ops = store.ops
+        program.lhs = store.lhs
+        program.rhs = store.rhs
+        program.constants = store.constants
         # The GIL is kept: another thread must not grow the tape meanwhile, and letting go takes 20 ns.
-        backward_1(cython.address(program), self.store.values, swept, end)
-        if again:
-            if end > self.store.adjoints_size:
-                memset(self.store.adjoints + self.store.adjoints_size, 0, (end - self.store.adjoints_size) * 8)
-                self.store.adjoints_size = end
-            i: cython.Py_ssize_t
-            for i in range(end):
-                self.store.adjoints[i] += swept[i]
-        else:
-            self.store.adjoints_size = end
+        backward_1(cython.address(program), store.values, swept, end)
+        if not again:
+            store.adjoints_size = end
+            return
+        if end > store.adjoints_size:
+            memset(store.adjoints + store.adjoints_size, 0, (end - store.adjoints_size) * 8)
+            store.adjoints_size = end
+        i: cython.Py_ssize_t
+        for i in range(end):
+            store.adjoints[i] += swept[i]
 
     def zero_grad(self):
         """Forgets all gradients; the recording stays."""

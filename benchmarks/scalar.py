@@ -1,0 +1,432 @@
+"""The scalar engine's speed, side by side with plain Python floats and with other engines.
+
+    python benchmarks/scalar.py [--rounds 5] [--json FILE]
+
+One process per engine, fresh in each round, rounds interleaved; what is shown is the floor, the fastest block of all
+rounds, and ratios of floors. An engine that is not installed, or cannot do the work, says so.
+"""
+
+import argparse
+import json
+import math
+import subprocess
+import sys
+import time
+from functools import partial
+
+TERMS = 1000
+COEFFICIENTS = [1.0 / (k + 1) for k in range(TERMS)]
+SHORT = 100  # terms that engines with a recursive backward pass can do too
+POINT = 0.999
+POINTS = 4096  # of a batch
+DEPTH = 100  # applications of a function in a chain
+BLOCK_NS = 5_000_000  # a timed block lasts at least this long
+BLOCKS = 30
+
+
+# ---- the work ----------------------------------------------------------------------------------------------------
+
+
+def horner(x, sin):  # noqa: ARG001  all work has the same signature
+    total = 0.0
+    for c in COEFFICIENTS:
+        total = total * x + c
+    return total
+
+
+def short(x, sin):  # noqa: ARG001
+    total = 0.0
+    for c in COEFFICIENTS[:SHORT]:
+        total = total * x + c
+    return total
+
+
+def powers(x, sin):  # noqa: ARG001
+    total, power = 0.0, 1.0
+    for c in COEFFICIENTS:
+        total = total + c * power
+        power = power * x
+    return total
+
+
+def expression(x, sin):
+    return x * x + sin(x)
+
+
+WORK = {"horner": horner, "powers": powers, "short": short, "expression": expression}
+TITLES = {
+    "horner": f"polynomial of {TERMS} terms, Horner's rule (total*x + c)",
+    "powers": f"polynomial of {TERMS} terms, sum of powers (total + c*x^k)",
+    "short": f"polynomial of {SHORT} terms, Horner's rule",
+    "expression": "x*x + sin(x)",
+}
+
+
+def floor_ns(run):
+    """The fastest block's mean time per call, warmed up."""
+    run()
+    count, elapsed = 1, 0
+    while elapsed < BLOCK_NS:
+        count *= 2
+        start = time.perf_counter_ns()
+        for _ in range(count):
+            run()
+        elapsed = time.perf_counter_ns() - start
+    best = elapsed / count
+    for _ in range(BLOCKS):
+        start = time.perf_counter_ns()
+        for _ in range(count):
+            run()
+        best = min(best, (time.perf_counter_ns() - start) / count)
+    return best
+
+
+# ---- the engines: each gives a function without arguments that returns the derivative (floats: the value) ----------
+
+
+def floats(f):
+    return lambda: f(POINT, math.sin)
+
+
+def tapegrad_reused(f):
+    import tapegrad
+
+    tape, sin = tapegrad.Tape(), tapegrad.sin
+
+    def run():
+        tape.reset()
+        x = tape.var(POINT)
+        tape.backward(f(x, sin))
+        return x.grad
+
+    return run
+
+
+def tapegrad_fresh(f):
+    import tapegrad
+
+    def run():
+        tape = tapegrad.Tape()
+        x = tape.var(POINT)
+        tape.backward(f(x, tapegrad.sin))
+        return x.grad
+
+    return run
+
+
+def program_of(f):
+    import tapegrad
+
+    tape = tapegrad.Tape()
+    x = tape.var(POINT)
+    return tape.freeze(x, f(x, tapegrad.sin))
+
+
+def tapegrad_program(f):
+    program = program_of(f)
+    return lambda: program.value_and_grad(POINT)[1]
+
+
+def xad_fresh(f):
+    """As its documentation shows: a tape in a with statement."""
+    import xad.adj_1st
+    import xad.math
+
+    def run():
+        with xad.adj_1st.Tape() as tape:
+            x = xad.adj_1st.Real(POINT)
+            tape.registerInput(x)
+            tape.newRecording()
+            y = f(x, xad.math.sin)
+            tape.registerOutput(y)
+            y.derivative = 1.0
+            tape.computeAdjoints()
+            return x.derivative
+
+    return run
+
+
+def xad_reused(f):
+    """The fastest way that was found: one tape, cleared after each use (without that, each recording is slower)."""
+    import xad.adj_1st
+    import xad.math
+
+    tape = xad.adj_1st.Tape.getActive() or xad.adj_1st.Tape()
+    if not tape.isActive():
+        tape.activate()
+
+    def run():
+        x = xad.adj_1st.Real(POINT)
+        tape.registerInput(x)
+        tape.newRecording()
+        y = f(x, xad.math.sin)
+        tape.registerOutput(y)
+        y.derivative = 1.0
+        tape.computeAdjoints()
+        slope = x.derivative
+        tape.clearAll()
+        return slope
+
+    return run
+
+
+def micrograd(f):
+    from micrograd.engine import Value
+
+    def sin(x):
+        raise NotImplementedError("micrograd has no sin")
+
+    def run():
+        x = Value(POINT)
+        f(x, sin).backward()
+        return x.grad
+
+    return run
+
+
+def autograd(f):
+    import autograd
+    import autograd.numpy
+
+    both = autograd.value_and_grad(lambda x: f(x, autograd.numpy.sin))
+    return lambda: both(POINT)[1]
+
+
+def casadi(f):
+    import casadi
+    import numpy
+
+    x = casadi.SX.sym("x")
+    y = f(x, casadi.sin)
+    function = casadi.Function("f", [x], [y, casadi.gradient(y, x)])
+    buffer, evaluate = function.buffer()
+    point, value, slope = numpy.array([POINT]), numpy.zeros(1), numpy.zeros(1)
+    buffer.set_arg(0, memoryview(point))
+    buffer.set_res(0, memoryview(value))
+    buffer.set_res(1, memoryview(slope))
+
+    def run(_kept=(function, buffer, point, value)):  # CasADi only points to them
+        evaluate()
+        return slope[0]
+
+    return run
+
+
+def torch(f):
+    import torch
+
+    torch.set_num_threads(1)
+
+    def run():
+        x = torch.tensor(POINT, dtype=torch.float64, requires_grad=True)
+        f(x, torch.sin).backward()
+        return x.grad
+
+    return run
+
+
+def jax_jit(f):
+    import jax
+    import jax.numpy
+
+    jax.config.update("jax_enable_x64", True)
+    both = jax.jit(jax.value_and_grad(lambda x: f(x, jax.numpy.sin)))
+    return lambda: both(POINT)[1].block_until_ready()
+
+
+ENGINES = {
+    "floats": floats,
+    "tapegrad fresh tape": tapegrad_fresh,
+    "tapegrad reused tape": tapegrad_reused,
+    "tapegrad program": tapegrad_program,
+    "xad fresh tape": xad_fresh,
+    "xad reused tape": xad_reused,
+    "micrograd": micrograd,
+    "autograd": autograd,
+    "casadi": casadi,
+    "torch": torch,
+    "jax.jit": jax_jit,
+}
+BATCH = "tapegrad batch"
+DEFINE_BY_RUN = ["xad fresh tape", "xad reused tape", "micrograd", "autograd", "torch"]
+
+CHAINS = {
+    "exp": lambda tg, y: tg.exp(-y),
+    "log": lambda tg, y: tg.log(y + 3.0),
+    "sin": lambda tg, y: tg.sin(y + 1.0),
+    "cos": lambda tg, y: tg.cos(y + 1.0),
+    "tanh": lambda tg, y: tg.tanh(y + 0.5),
+    "pow": lambda tg, y: tg.pow(y + 1.0, 0.7),
+}
+
+
+def chain_of(function):
+    import tapegrad
+
+    tape = tapegrad.Tape()
+    x = y = tape.var(0.5)
+    for _ in range(DEPTH):
+        y = CHAINS[function](tapegrad, y)
+    return tape.freeze(x, y)
+
+
+# ---- one process -------------------------------------------------------------------------------------------------
+
+
+def measure(engine):
+    """The floors of one engine, in this process; a string where there is none."""
+    if engine == BATCH:
+        return measure_batch()
+    found = {}
+    for name, f in WORK.items():
+        try:
+            run = ENGINES[engine](f)
+            slope = float(run())
+            if engine != "floats":
+                exact = derivative(name)
+                assert abs(slope - exact) <= 1e-9 * abs(exact), f"wrong gradient: {slope}, expected {exact}"
+            found[name] = floor_ns(run)
+        except Exception as error:
+            found[name] = f"{type(error).__name__}: {error}".splitlines()[0][:70]
+    return found
+
+
+def derivative(name):
+    if name == "expression":
+        return 2 * POINT + math.cos(POINT)
+    terms = SHORT if name == "short" else TERMS
+    degrees = range(terms) if name == "powers" else range(terms - 1, -1, -1)
+    return math.fsum(c * k * POINT ** (k - 1) for c, k in zip(COEFFICIENTS, degrees, strict=False))
+
+
+def measure_batch():
+    """Batches beside one point at a time, in one process so that the ratios are of one moment."""
+    import numpy
+
+    points = numpy.linspace(0.5, POINT, POINTS)
+    found = {}
+    for name, f in WORK.items():
+        program = program_of(f)
+        for threads in (1, 2):
+            found[f"{name}, {threads} threads"] = floor_ns(partial(program.batch, points, threads=threads)) / POINTS
+        found[f"{name}, instructions"] = program.stats().instrs
+    for function in CHAINS:
+        program = chain_of(function)
+        found[f"{function}, batch"] = floor_ns(partial(program.batch, points)) / POINTS
+        found[f"{function}, one by one"] = floor_ns(partial(program.value_and_grad, 0.75))
+    return found
+
+
+# ---- all of them -------------------------------------------------------------------------------------------------
+
+
+def spawn(engine):
+    command = [sys.executable, __file__, "--worker", engine]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        return dict.fromkeys(WORK, f"failed: {last[:60]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def fastest(rounds):
+    """Per row the smallest of all rounds; a message stays a message."""
+    numbers = {}
+    for found in rounds:
+        for name, value in found.items():
+            old = numbers.get(name, value)
+            numbers[name] = min(old, value) if not isinstance(value, str) and not isinstance(old, str) else value
+    return numbers
+
+
+def show(floors):
+    for name, title in TITLES.items():
+        base = floors["floats"][name]
+        ours = floors["tapegrad reused tape"][name]
+        print(f"\n{title}\n{'':24}{'µs':>12}{'× floats':>12}{'× reused tape':>16}")
+        for engine in ENGINES:
+            value = floors[engine][name]
+            if isinstance(value, str):
+                print(f"{engine:24}{value}")
+            else:
+                print(f"{engine:24}{value / 1e3:12.3f}{value / base:12.2f}{value / ours:16.2f}")
+        batch = floors[BATCH]
+        for threads in (1, 2):
+            value = batch[f"{name}, {threads} threads"]
+            label = f"{BATCH}, {threads} thread" + "s" * (threads > 1)
+            print(f"{label:24}{value / 1e3:12.3f}{value / base:12.3f}{value / ours:16.3f}")
+    print(f"\nbatches of {POINTS} points, value and gradient\n{'':24}{'ns/op/point':>12}{'2 threads':>12}")
+    for name in ("horner", "powers"):
+        one, two = (batch[f"{name}, {threads} threads"] for threads in (1, 2))
+        print(f"{name:24}{one / batch[f'{name}, instructions']:12.3f}{one / two:11.2f}×")
+    print(f"\nchains of {DEPTH} functions, a point\n{'':24}{'one by one µs':>16}{'batch µs':>12}{'faster':>10}")
+    for function in CHAINS:
+        one, many = batch[f"{function}, one by one"], batch[f"{function}, batch"]
+        print(f"{function:24}{one / 1e3:16.3f}{many / 1e3:12.3f}{one / many:9.2f}×")
+
+
+def targets(floors):
+    """Each promise with its number: (promise, number, kept)."""
+    ours, batch = floors["tapegrad reused tape"], floors[BATCH]
+    for name in ("horner", "powers"):
+        ratio = ours[name] / floors["floats"][name]
+        yield f"record + backward, {name}: ≤ 2.0 × floats", f"{ratio:.2f} ×", ratio <= 2.0
+    yield "x*x + sin(x) on a reused tape: ≤ 300 ns", f"{ours['expression']:.0f} ns", ours["expression"] <= 300
+    for peer in DEFINE_BY_RUN:
+        for name in WORK:
+            value = floors[peer][name]
+            needed = 25 if name == "expression" and peer.startswith("xad") else 20
+            promise = f"{name}: ≥ {needed} × faster than {peer}"
+            if isinstance(value, str):
+                yield promise, value, None
+            else:
+                yield promise, f"{value / ours[name]:.1f} ×", value / ours[name] >= needed
+    for name in ("horner", "powers"):
+        value = floors["casadi"][name]
+        promise = f"program, {name}: no slower than CasADi's buffer interface"
+        if isinstance(value, str):
+            yield promise, value, None
+        else:
+            ratio = floors["tapegrad program"][name] / value
+            yield promise, f"{ratio:.2f} × its time", ratio <= 1.0
+    for name in ("horner", "powers"):
+        one, two = (batch[f"{name}, {threads} threads"] for threads in (1, 2))
+        each = one / batch[f"{name}, instructions"]
+        yield f"batch, {name}: ≤ 1.0 ns per operation and point", f"{each:.2f} ns", each <= 1.0
+        yield f"batch, {name}: ≥ 1.7 × faster on two threads", f"{one / two:.2f} ×", one / two >= 1.7
+    for function in CHAINS:
+        ratio = batch[f"{function}, one by one"] / batch[f"{function}, batch"]
+        yield f"batch, {function}: ≥ 3 × faster than one point at a time", f"{ratio:.1f} ×", ratio >= 3.0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=3, help="fresh processes per engine (default 3)")
+    parser.add_argument("--json", metavar="FILE", help="also write the floors, in nanoseconds, to FILE")
+    parser.add_argument("--worker", metavar="ENGINE", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        print(json.dumps(measure(options.worker)))
+        return
+    engines = [*ENGINES, BATCH]
+    rounds = {engine: [] for engine in engines}
+    for number in range(options.rounds):
+        for engine in engines:
+            print(f"\rround {number + 1} of {options.rounds}: {engine:30}", end="", file=sys.stderr, flush=True)
+            rounds[engine].append(spawn(engine))
+    print(f"\r{'':60}\r", end="", file=sys.stderr)
+    floors = {engine: fastest(found) for engine, found in rounds.items()}
+    from tapegrad.scalar.program import vector_library
+
+    print(f"Python {sys.version.split()[0]}, vector maths: {vector_library()}")
+    show(floors)
+    print("\npromises")
+    for promise, number, kept in targets(floors):
+        print(f"{'not measured' if kept is None else 'kept' if kept else 'NOT KEPT':14}{promise}: {number}")
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump(floors, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()

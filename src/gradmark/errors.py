@@ -1,0 +1,29 @@
+"""The errors of gradmark. Each message says what was expected, what came, where, and what to do next."""
+
+
+class GradmarkError(Exception):
+    """The base of every error that gradmark raises on purpose; shown to users without a traceback."""
+
+
+class SelectionError(GradmarkError):
+    """No workload or engine has that name."""
+
+
+class WorkloadError(GradmarkError):
+    """A workload, or the file it is in, is broken."""
+
+
+class EngineError(GradmarkError):
+    """An engine cannot be loaded or breaks the protocol."""
+
+
+class UnsupportedError(GradmarkError):
+    """An engine says that it cannot run a workload; the row says so too."""
+
+
+class StoreError(GradmarkError):
+    """A run file cannot be read or written."""
+
+
+class UnlikeRunsError(GradmarkError):
+    """Runs of different machines or settings were to be compared."""

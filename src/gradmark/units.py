@@ -1,0 +1,53 @@
+"""Numbers with units, as people read them."""
+
+import math
+
+Units = tuple[tuple[float, str], ...]
+TIMES: Units = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+BYTES: Units = ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B"))
+COUNTS: Units = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+
+
+def _scaled(number: float, units: Units) -> str:
+    if not math.isfinite(number):
+        return str(number)
+    factor, unit = next((pair for pair in units if abs(number) >= pair[0]), units[-1])
+    value = number / factor
+    digits = 0 if factor == 1 and value == int(value) else 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
+    return f"{value:.{digits}f} {unit}".rstrip()
+
+
+def time(ns: float) -> str:
+    """Nanoseconds as a time.
+
+    >>> time(1234.5)
+    '1.23 µs'
+    """
+    return _scaled(ns, TIMES)
+
+
+def size(count: float) -> str:
+    """Bytes as a size.
+
+    >>> size(1536)
+    '1.50 KiB'
+    """
+    return _scaled(count, BYTES)
+
+
+def count(number: float) -> str:
+    """A count with a metric prefix.
+
+    >>> count(45_600_000)
+    '45.6 M'
+    """
+    return _scaled(number, COUNTS)
+
+
+def percent(ratio: float) -> str:
+    """A ratio of 1.05 as a change.
+
+    >>> percent(1.05)
+    '+5.0 %'
+    """
+    return f"{(ratio - 1) * 100:+.1f} %"

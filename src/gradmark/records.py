@@ -29,7 +29,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     """The base of all records."""
 
 
-class Environment(Record):
+class Environment(Record, frozen=True, kw_only=True):
     """The machine and software of a run. Runs whose `unlike` is not empty do not belong in one comparison of times."""
 
     cpu: str
@@ -52,7 +52,7 @@ class Environment(Record):
         ]
 
 
-class Settings(Record):
+class Settings(Record, frozen=True, kw_only=True):
     """How a run measures. Everything here changes what a number means, so it is kept with the numbers."""
 
     processes: int = 3
@@ -68,7 +68,7 @@ class Settings(Record):
     full: bool = False
 
 
-class Cell(Record):
+class Cell(Record, frozen=True, kw_only=True):
     """What one row measures: an engine on a workload of a size."""
 
     engine: str
@@ -95,7 +95,7 @@ class Cell(Record):
         return f"{self.row}/{self.dtype}/{self.device}@{self.engine}"
 
 
-class Phase(Record):
+class Phase(Record, frozen=True, kw_only=True):
     """Timed blocks of one phase in one process: mean nanoseconds per iteration of each, harness subtracted."""
 
     how: How
@@ -108,7 +108,7 @@ class Phase(Record):
         return min(self.block_ns)
 
 
-class Sample(Record):
+class Sample(Record, frozen=True, kw_only=True):
     """One process: the unit of analysis."""
 
     process: int
@@ -119,7 +119,7 @@ class Sample(Record):
     warnings: list[str] = []
 
 
-class TapeSize(Record):
+class TapeSize(Record, frozen=True, kw_only=True):
     """What an engine says its recording holds."""
 
     instructions: int | None = None
@@ -128,7 +128,7 @@ class TapeSize(Record):
     saved_bytes: int | None = None
 
 
-class Memory(Record):
+class Memory(Record, frozen=True, kw_only=True):
     """Counted by memray in a pass of its own, per iteration of forward and backward."""
 
     allocations: float | None = None  # net: of the engine, less those of the same loop on plain floats
@@ -140,7 +140,7 @@ class Memory(Record):
     reason: str | None = None  # why there are no numbers
 
 
-class Accuracy(Record):
+class Accuracy(Record, frozen=True, kw_only=True):
     """The gradient against a reference."""
 
     reference: str
@@ -149,14 +149,14 @@ class Accuracy(Record):
     tolerance: float  # relative errors above it are a wrong gradient
 
 
-class Instructions(Record):
+class Instructions(Record, frozen=True, kw_only=True):
     """Machine instructions per iteration of forward and backward, from callgrind."""
 
     total: float | None = None
     reason: str | None = None
 
 
-class Measurement(Record):
+class Measurement(Record, frozen=True, kw_only=True):
     """All that is known of one cell."""
 
     cell: Cell
@@ -171,7 +171,7 @@ class Measurement(Record):
     warnings: list[str] = []
 
 
-class Run(Record):
+class Run(Record, frozen=True, kw_only=True):
     """One run: where, how, and what was measured."""
 
     id: str
@@ -184,7 +184,7 @@ class Run(Record):
     format_version: int = FORMAT_VERSION
 
 
-class Estimate(Record):
+class Estimate(Record, frozen=True, kw_only=True):
     """A number over processes: the median with its bootstrap interval, and the floor that comparisons use."""
 
     median: float
@@ -195,7 +195,7 @@ class Estimate(Record):
     how: How = "measured"
 
 
-class Summary(Record):
+class Summary(Record, frozen=True, kw_only=True):
     """What a measurement says."""
 
     cell: Cell
@@ -211,7 +211,7 @@ class Summary(Record):
     warnings: list[str] = []
 
 
-class Fit(Record):
+class Fit(Record, frozen=True, kw_only=True):
     """cost(n) = a + b·n^p over the sizes of one workload."""
 
     metric: str  # a phase, or allocations, tape, peak_bytes
@@ -225,7 +225,7 @@ class Fit(Record):
     verdict: Literal["linear", "sublinear", "superlinear", "constant", "unclear"]
 
 
-class Comparison(Record):
+class Comparison(Record, frozen=True, kw_only=True):
     """Two arms of one metric, measured as interleaved pairs; ratio is second / first."""
 
     metric: str
@@ -237,7 +237,7 @@ class Comparison(Record):
     p_value: float | None = None
 
 
-class Verdict(Record):
+class Verdict(Record, frozen=True, kw_only=True):
     """A claim, what was seen, and what follows."""
 
     claim: str

@@ -1,1 +1,7 @@
-"""The laboratory: measures automatic-differentiation engines through one protocol. Under construction."""
+"""The laboratory: measures automatic-differentiation engines through one protocol."""
+
+from gradmark.engines.protocol import Capabilities, Engine, Session
+from gradmark.errors import GradmarkError, UnsupportedError
+from gradmark.workloads.workload import Workload, workload
+
+__all__ = ["Capabilities", "Engine", "GradmarkError", "Session", "UnsupportedError", "Workload", "workload"]

@@ -1,0 +1,118 @@
+"""Estimates: from the samples of one measurement to the numbers that are shown.
+
+In: samples, one per process. Out: medians with intervals, floors, and a summary that says how far to trust them.
+The process is the unit of analysis: blocks of one process are never pooled with those of another.
+"""
+
+from statistics import median
+
+from gradmark.records import Estimate, How, Measurement, Phase, Sample, Summary
+
+PHASES = ("primal", "forward", "backward", "total")
+
+# The resamples of a run file must give the same interval on every reading.
+SEED = 0
+# SciPy's default. The quantiles of a 95 % interval then rest on 250 resamples each; 3 ms per estimate.
+RESAMPLES = 9999
+CONFIDENCE = 0.95
+
+# Floors of interleaved A/A processes on a noisy machine agree within 2 %: five times that is more than usual noise.
+FLOOR_SPREAD_LIMIT = 0.10
+# Medians of A/A runs are off by up to 40 % on a noisy machine; beyond that the machine was busy most of the time.
+MEDIAN_EXCESS_LIMIT = 0.50
+# Below this the subtraction of the harness, tens of nanoseconds itself, is what scatters.
+JUDGED_ABOVE_NS = 50.0
+
+
+def estimate(samples: list[Sample], phase: str) -> Estimate | None:
+    """The time of a phase: median over processes of the medians of their blocks, and the floor. None if never timed."""
+    timed = _timed(samples, phase)
+    if not timed:
+        return None
+    # One derived process makes the number derived: it cannot claim more than its weakest part.
+    how: How = "measured" if all(part.how == "measured" for part in timed) else "derived"
+    return _over_processes([median(part.block_ns) for part in timed], min(part.floor_ns for part in timed), how)
+
+
+def estimate_once(samples: list[Sample], name: str) -> Estimate | None:
+    """The time of what happens once per process, such as the import. None if no process has it."""
+    times = [sample.once_ns[name] for sample in samples if name in sample.once_ns]
+    return _over_processes(times, min(times), "measured") if times else None
+
+
+def summarise(measurement: Measurement) -> Summary:
+    """What a measurement says, with a warning if its processes disagree."""
+    samples = measurement.samples
+    phases = {phase: found for phase in PHASES if (found := estimate(samples, phase))}
+    names = dict.fromkeys(name for sample in samples for name in sample.once_ns)
+    unsteady = [reason for phase, found in phases.items() for reason in _unsteadiness(samples, phase, found)]
+    warnings = [*measurement.warnings, *(warning for sample in samples for warning in sample.warnings)]
+    if unsteady:
+        warnings.append(
+            f"unsteady: {'; '.join(unsteady)}. Close other programs, see what `gradmark doctor` says of this machine, "
+            "and measure again with `--full`, which takes more processes."
+        )
+    total = phases.get("total")
+    operations = measurement.operations
+    return Summary(
+        cell=measurement.cell,
+        status=measurement.status,
+        message=measurement.message,
+        phases=phases,
+        once={name: found for name in names if (found := estimate_once(samples, name))},
+        ratio=_ratio(phases.get("backward"), phases.get("forward")),
+        gradient_ratio=_ratio(total, phases.get("primal")),
+        operations_per_s=operations / total.floor * 1e9
+        if operations is not None and total and total.floor > 0
+        else None,
+        harness_ns=median(sample.harness_ns for sample in samples) if samples else None,
+        steady=not unsteady,
+        warnings=list(dict.fromkeys(warnings)),
+    )
+
+
+def _timed(samples: list[Sample], phase: str) -> list[Phase]:
+    """The phase in each process that has blocks of it."""
+    return [sample.phases[phase] for sample in samples if phase in sample.phases and sample.phases[phase].block_ns]
+
+
+def _over_processes(values: list[float], floor: float, how: How) -> Estimate:
+    """Median over processes with its percentile bootstrap interval."""
+    middle = low = high = median(values)
+    if min(values) < max(values):  # one process, or processes that agree, have no spread to resample
+        import numpy as np
+        from scipy import stats
+
+        # Percentile, not the default BCa: the jackknife of BCa is not defined for the median of so few values.
+        interval = stats.bootstrap(
+            (values,),
+            np.median,
+            n_resamples=RESAMPLES,
+            confidence_level=CONFIDENCE,
+            method="percentile",
+            random_state=np.random.default_rng(SEED),
+        ).confidence_interval
+        low, high = float(interval.low), float(interval.high)
+    return Estimate(median=middle, low=low, high=high, floor=floor, processes=len(values), how=how)
+
+
+def _ratio(above: Estimate | None, below: Estimate | None) -> float | None:
+    """The ratio of two floors; None where one is missing or was lost in the subtraction of the harness."""
+    if above is None or below is None or above.floor <= 0 or below.floor <= 0:
+        return None
+    return above.floor / below.floor
+
+
+def _unsteadiness(samples: list[Sample], phase: str, found: Estimate) -> list[str]:
+    """In what way a phase is unsteady; empty if it is not, or is too short to be judged."""
+    if found.floor <= JUDGED_ABOVE_NS:
+        return []
+    reasons = []
+    floors = [part.floor_ns for part in _timed(samples, phase)]
+    spread = (max(floors) - found.floor) / found.floor
+    if spread > FLOOR_SPREAD_LIMIT:
+        reasons.append(f"the floors of {len(floors)} processes for {phase} are {100 * spread:.1f} % apart")
+    excess = (found.median - found.floor) / found.floor
+    if excess > MEDIAN_EXCESS_LIMIT:
+        reasons.append(f"the median of {phase} is {100 * excess:.1f} % above its floor")
+    return reasons

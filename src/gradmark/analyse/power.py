@@ -1,0 +1,169 @@
+"""The curve cost(n) = a + b·n^p, fitted by least squares on the logarithms of the costs.
+
+In: sizes, costs, and how far each cost scatters, if that is known. Out: a, b and p, with the 95 % interval of p.
+Logarithms, because costs over three decades of sizes err by a share of themselves, not by an amount.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # NumPy and SciPy are imported where they are used: the command line must start fast
+    import numpy as np
+    from numpy.typing import NDArray
+
+# p is sought in [0, 16]. No workload is steeper than n^4, but visits that double with each level are: 2^n over
+# n = 5 … 20 looks like p = 10, and a bound of 4 fitted it so badly that its interval was all of [0, 4].
+STEEPEST = 16.0
+# Three decades of n leave p uncertain by about this much through the form of the model alone: 15 % of cost, from
+# caches or from steps of growth, is 0.02 in p. An exact fit must not claim more.
+MODEL_ERROR = 0.02
+CONFIDENCE = 0.95
+# From below and above the two answers that are likeliest; one start alone was seen to end in a local minimum.
+STARTS = (0.5, 1.0, 2.0, 3.0)
+# Fits that end take up to 40 evaluations. Others creep along a valley towards a = 0, which is fitted by itself.
+EVALUATIONS = 100
+# Relative residuals below this are rounding, so the simpler of two curves is taken.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A fitted curve, and the interval of its exponent."""
+
+    a: float
+    b: float
+    p: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class _Points:
+    """Data as the fit sees them: x = log n less its mean, y = log(cost + offset), weight = 1 / spread."""
+
+    x: "NDArray[np.float64]"
+    y: "NDArray[np.float64]"
+    weight: "NDArray[np.float64]"
+    offset: float
+
+
+@dataclass(frozen=True)
+class _Solution:
+    """A minimum: the curve in units of _Points, the sum of squares, and the Jacobian with p's column first."""
+
+    a: float
+    log_b: float
+    p: float
+    squares: float
+    jacobian: "NDArray[np.float64]"
+
+
+def fitted(sizes: Sequence[float], costs: Sequence[float], spreads: Sequence[float] | None) -> Curve:
+    """The best curve with a, b ≥ 0, for at least three distinct sizes and costs that are not all zero.
+
+    With three sizes there are as many points as parameters, and residuals say nothing. Then a is fixed, at 0 or at
+    the smallest cost, whichever fits better, and the interval is that of the two parameters left.
+    """
+    import numpy as np
+
+    log_n = np.log(np.asarray(sizes, dtype=float))
+    cost = np.maximum(np.asarray(costs, dtype=float), 0.0)  # net of a subtraction: below zero is none
+    # A cost of zero has no logarithm. The smallest other cost, added to both sides, is the scale on which it is small.
+    offset = 0.0 if cost.min() > 0 else float(cost[cost > 0].min())
+    weight = np.ones_like(cost) if spreads is None else 1.0 / np.asarray(spreads, dtype=float)
+    points = _Points(x=log_n - log_n.mean(), y=np.log(cost + offset), weight=weight, offset=offset)
+    best = _solved(points, 0.0)
+    if math.sqrt(best.squares / len(cost)) > ROUNDING:
+        other = _solved(points, float(cost.min()) if len(set(sizes)) == 3 else None)
+        # A constant part that explains less than a thousandth of what is left over is not worth its parameter.
+        best = other if other.squares < 0.999 * best.squares else best
+    half = _half_width(best, points, known=spreads is not None)
+    return Curve(
+        a=best.a,
+        b=math.exp(best.log_b - best.p * float(log_n.mean())),
+        p=best.p,
+        low=max(best.p - half, 0.0),
+        high=min(best.p + half, STEEPEST),
+    )
+
+
+def _solved(points: _Points, fixed: float | None) -> _Solution:
+    """The best of several starts, with a fixed or, where it is None, free; a and b as logarithms, so both are ≥ 0."""
+    import numpy as np
+    from scipy import optimize
+
+    x, y, weight, offset = points.x, points.y, points.weight, points.offset
+    log_constant = _log(offset if fixed is None else fixed + offset)
+
+    def log_cost(theta: "NDArray[np.float64]") -> "NDArray[np.float64]":
+        total: NDArray[np.float64] = np.logaddexp(log_constant, theta[1] + theta[0] * x)
+        if fixed is None:
+            total = np.logaddexp(theta[2], total)
+        return total
+
+    def residuals(theta: "NDArray[np.float64]") -> "NDArray[np.float64]":
+        return weight * (log_cost(theta) - y)
+
+    def jacobian(theta: "NDArray[np.float64]") -> "NDArray[np.float64]":
+        # d log(a + b·n^p) is (b·n^p / cost)·(dp·log n + d log b) + (a / cost)·d log a.
+        modelled = log_cost(theta)
+        share = weight * np.exp(theta[1] + theta[0] * x - modelled)
+        columns = [share * x, share] if fixed is not None else [share * x, share, weight * np.exp(theta[2] - modelled)]
+        return np.stack(columns, axis=1)
+
+    free = 2 if fixed is not None else 3
+    bounds = ([0.0] + [-np.inf] * (free - 1), [STEEPEST] + [np.inf] * (free - 1))
+    last = int(np.argmax(x))
+    solutions = [
+        optimize.least_squares(
+            residuals,
+            [p, y[last] - p * x[last], y.min() - math.log(2)][:free],
+            jac=jacobian,
+            bounds=bounds,
+            xtol=1e-12,
+            ftol=1e-12,
+            gtol=1e-12,
+            max_nfev=EVALUATIONS,
+        )
+        for p in STARTS
+    ]
+    best = min(solutions, key=lambda solution: float(solution.cost))
+    p, log_b = (float(value) for value in best.x[:2])
+    return _Solution(
+        a=math.exp(best.x[2]) if fixed is None else fixed,
+        log_b=log_b,
+        p=p,
+        squares=2.0 * float(best.cost),
+        jacobian=jacobian(best.x),
+    )
+
+
+def _log(number: float) -> float:
+    return math.log(number) if number > 0 else -math.inf
+
+
+def _half_width(solution: _Solution, points: _Points, known: bool) -> float:
+    """Half the 95 % interval of p, from the covariance s²·(JᵀJ)⁻¹ of the linearised model.
+
+    Without known spreads s² is that of the residuals, and Student's t has its quantile. Where spreads are known and
+    the residuals agree with them (χ² test at 5 %), the spreads give s² and the normal quantile applies: with four
+    sizes and three parameters t would be 12.7, for want of information that the processes have.
+    """
+    import numpy as np
+    from scipy import stats
+
+    # The variance of p is 1 over the square of the part of its column that no other parameter can imitate.
+    column, others = solution.jacobian[:, 0], solution.jacobian[:, 1:]
+    own = column - others @ np.linalg.lstsq(others, column, rcond=None)[0]
+    length, own_length = float(np.linalg.norm(column)), float(np.linalg.norm(own))
+    if own_length <= 1e-8 * length or length == 0.0:  # half of double precision: p cannot be told from a and b
+        return STEEPEST
+    freedom = len(points.y) - solution.jacobian.shape[1]
+    variance = solution.squares / freedom
+    if known and solution.squares <= stats.chi2.ppf(CONFIDENCE, freedom):
+        quantile, variance = stats.norm.ppf((1 + CONFIDENCE) / 2), max(variance, 1.0)
+    else:
+        quantile = stats.t.ppf((1 + CONFIDENCE) / 2, freedom)
+    return max(float(quantile) * math.sqrt(variance) / own_length, MODEL_ERROR)

@@ -1,0 +1,73 @@
+"""The command `gradmark`. Verbs are imported when they are used, so that `--help` answers at once."""
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+from gradmark.errors import GradmarkError
+
+# verb: what it is for; the file of the same name has the command
+VERBS = {
+    "run": "Measure; a table, and a run file.",
+    "scale": "Cost against size: the sweep and the fit.",
+    "contract": "The performance contract, promise by promise, with evidence.",
+    "hypothesis": "A claim, its two arms, the measured verdict.",
+    "ops": "Operator by operator: forward, backward, tape, allocations, error.",
+    "list": "Workloads, engines, runs.",
+    "doctor": "Is this machine fit to measure on, and what to do about it.",
+}
+
+
+class Verbs(click.Group):
+    """A group whose commands are looked up by name in this folder."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
+        """All verbs, in the order in which they are useful."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """The command of a verb, imported now."""
+        if name not in VERBS:
+            import difflib
+
+            near = difflib.get_close_matches(name, VERBS, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(VERBS)}"
+            raise click.UsageError(f"no command is called {name!r}; {hint}", ctx)
+        module = importlib.import_module(f"gradmark.commands.{name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """The list of verbs in the help text, without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="gradmark")
+def gradmark() -> None:
+    """A benchmark laboratory for automatic-differentiation engines."""
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """The entry point. Exit codes: 0 pass, 1 fail, 2 wrong usage, 3 inconclusive, 130 interrupted."""
+    try:
+        return gradmark.main(args=arguments, prog_name="gradmark", standalone_mode=False)
+    except click.exceptions.Abort:
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except GradmarkError as error:
+        print(f"gradmark: {error}", file=sys.stderr)
+        sys.exit(2)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has left; that is not an error
+        sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

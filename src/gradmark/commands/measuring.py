@@ -1,0 +1,106 @@
+"""What the measuring verbs share: their options, and a run with progress."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gradmark.records import Cell, Run, Settings
+
+DEFAULT_ENGINE = "tapegrad"
+
+
+def _memory(context: click.Context, parameter: click.Parameter, value: float) -> int:  # noqa: ARG001
+    return int(value * 2**30)
+
+
+OPTIONS = [
+    click.option("--quick/--full", "quick", default=True, help="Fewer sizes and processes, or all. Default: quick."),
+    click.option("--processes", type=click.IntRange(1), help="Fresh processes for each cell. Default: 3, full 10."),
+    click.option("--seed", default=0, show_default=True, help="Of the inputs and of the order of the cells."),
+    click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of each engine."),
+    click.option("--timeout", type=float, default=60.0, show_default=True, metavar="S", help="Limit of one process."),
+    click.option(
+        "--memory-limit", type=float, default=8.0, show_default=True, metavar="GIB", callback=_memory, help="Likewise."
+    ),
+    click.option("--memory/--no-memory", default=True, help="Count allocations and bytes with memray. Default: yes."),
+    click.option("--instructions", is_flag=True, help="Count machine instructions with callgrind; slow."),
+    click.option("--pin/--no-pin", default=True, help="Keep workers on one core. Default: yes."),
+    click.option(
+        "--store", type=click.Path(path_type=Path), default=None, help="Folder of run files. Default: .gradmark/runs."
+    ),
+]
+
+
+def measuring(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options; they arrive as `settings` and `store`."""
+
+    def wrapped(
+        quick: bool,
+        processes: int | None,
+        seed: int,
+        threads: int,
+        timeout: float,
+        memory_limit: int,
+        memory: bool,
+        instructions: bool,
+        pin: bool,
+        store: Path | None,
+        **rest: Any,
+    ) -> Any:
+        settings = Settings(
+            processes=processes or (3 if quick else 10),
+            blocks=8 if quick else 20,
+            seed=seed,
+            threads=threads,
+            timeout_s=timeout,
+            memory_limit_bytes=memory_limit,
+            memory=memory,
+            instructions=instructions,
+            pin=pin,
+            full=not quick,
+        )
+        from gradmark.store import runs
+
+        return function(settings=settings, store=store or runs.FOLDER, **rest)
+
+    wrapped.__doc__ = function.__doc__
+    for option in reversed(OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+def measure(cells: Sequence[Cell], settings: Settings, store: Path) -> tuple[Run, Path]:
+    """A new run of these cells, kept in the store."""
+    from gradmark.measure.orchestrator import new_run
+
+    return carry_out(new_run(cells, settings), store)
+
+
+def carry_out(run: Run, store: Path) -> tuple[Run, Path]:
+    """Measures what a run still lacks, with progress and the time left; what is measured is on disk at any moment."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from gradmark.measure.orchestrator import Orchestrator
+    from gradmark.store import runs
+
+    runs.ready(store)
+    path = runs.path_of(run, store)
+    orchestrator = Orchestrator(run, lambda grown: runs.save(grown, path))
+    columns = [
+        BarColumn(20),
+        TextColumn("{task.completed}/{task.total}"),
+        TimeRemainingColumn(elapsed_when_finished=True),
+    ]
+    console = Console(stderr=True)
+    try:
+        with Progress(*columns, TextColumn("{task.description}", markup=False), console=console, transient=True) as bar:
+            task = bar.add_task("", total=None)
+            for step in orchestrator.steps():
+                bar.update(task, total=step.steps, completed=step.done, description=step.text)
+    except KeyboardInterrupt:
+        click.echo(f"interrupted; go on with: gradmark run --resume {run.id}", err=True)
+        raise click.Abort from None
+    return orchestrator.run, path

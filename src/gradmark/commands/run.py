@@ -1,0 +1,111 @@
+"""`gradmark run`: measure; a table, what is noteworthy, and a run file."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from gradmark.commands.measuring import DEFAULT_ENGINE, carry_out, measure, measuring
+from gradmark.engines import discovery
+from gradmark.records import Fit, Run, Settings
+
+FORMATS = ["table", "go", "markdown", "json", "csv"]
+
+
+@click.command()
+@click.argument("select", nargs=-1)
+@click.option("-e", "--engine", "engines", multiple=True, help="Engine to measure; again for more. Default: tapegrad.")
+@click.option("-k", "keyword", help="Only workloads with this in their name.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Also write the run to this file.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be measured.")
+@click.option("--resume", metavar="RUN", help="Go on with an interrupted run: its id, its file, or `latest`.")
+@measuring
+def command(
+    select: tuple[str, ...],
+    engines: tuple[str, ...],
+    keyword: str | None,
+    form: str,
+    json_file: Path | None,
+    dry_run: bool,
+    resume: str | None,
+    settings: Settings,
+    store: Path,
+) -> None:
+    """Measure engines on workloads.
+
+    SELECT is a suite, a workload, a glob, or a Python file with workloads; without it, the scalar suite.
+    """
+    from gradmark.measure.orchestrator import cells_of
+    from gradmark.store import runs
+    from gradmark.workloads.selection import select as choose
+
+    if resume is not None:
+        run, path = carry_out(runs.load(runs.find(resume, store)), store)
+    else:
+        engines = engines or (DEFAULT_ENGINE,)
+        for engine in engines:
+            discovery.check(engine)
+        cells = cells_of(choose(select or ("scalar",), keyword), engines, full=settings.full)
+        if dry_run:
+            for cell in cells:
+                click.echo(f"{cell.row}  {cell.engine}")
+            click.echo(f"{len(cells)} cells, {settings.processes} processes each")
+            return
+        if json_file is not None:
+            runs.ready(json_file.parent)
+        run, path = measure(cells, settings, store)
+    if json_file is not None:
+        runs.save(run, json_file)
+    show(run, form)
+    if form == "table":
+        click.echo(f"\nrun file: {path}")
+    else:
+        click.echo(f"run file: {path}", err=True)
+    if all(m.status != "ok" for m in run.measurements):
+        sys.exit(1)
+
+
+def show(run: Run, form: str) -> None:
+    """Prints a run in one of the formats."""
+    from gradmark.report import go, text, view
+
+    if form == "go":
+        click.echo(go.render(run))
+    elif form == "json":
+        click.echo(text.json(run))
+    elif form == "csv":
+        click.echo(text.csv(run), nl=False)
+    else:
+        fits, suspects = growth(run)
+        tables, notes = view.tables(run), view.notes(run, fits, suspects)
+        if form == "markdown":
+            click.echo(text.markdown(tables, notes))
+        else:
+            from rich.console import Console
+
+            from gradmark.report.terminal import print_tables
+
+            print_tables(tables, notes, Console())
+
+
+def growth(run: Run) -> tuple[list[tuple[str, list[Fit]]], list[str]]:
+    """The fits of every engine and workload with enough sizes, and the suspects for what grows too fast."""
+    from gradmark.analyse.scaling import fits, suspects
+
+    groups: dict[tuple[str, str], list[int]] = {}
+    for index, measurement in enumerate(run.measurements):
+        cell = measurement.cell
+        numbers = [value for value in cell.params.values() if not isinstance(value, str)]
+        if measurement.status == "ok" and len(numbers) == len(cell.params) == 1:
+            groups.setdefault((cell.workload, cell.engine), []).append(index)
+    found, suspected = [], []
+    for (workload, engine), indices in groups.items():
+        if len(indices) < 3:
+            continue
+        measurements = [run.measurements[i] for i in indices]
+        (parameter,) = measurements[0].cell.params
+        fitted = fits(measurements, parameter)
+        found.append((f"{workload} {engine}", fitted))
+        suspected += [f"{workload} {engine}: {text}" for text in suspects(fitted)]
+    return found, suspected

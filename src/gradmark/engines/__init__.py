@@ -1,0 +1,1 @@
+"""Stage 2: who differentiates. One adapter per file, one protocol."""

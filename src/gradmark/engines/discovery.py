@@ -1,0 +1,69 @@
+"""Discovery: from an engine's name to the engine.
+
+In: a built-in name, `package.module:Class`, or the name of an entry point. Out: an engine, or an error that helps.
+"""
+
+import difflib
+import importlib
+import importlib.metadata
+import sys
+from typing import Any, cast
+
+from gradmark.engines.protocol import Engine
+from gradmark.errors import EngineError, SelectionError
+
+BUILT_IN = {
+    "null": "gradmark.engines.null:Null",
+    "python-floats": "gradmark.engines.python_floats:PythonFloats",
+    "finite-difference": "gradmark.engines.finite_difference:FiniteDifference",
+    "tapegrad": "gradmark.engines.tapegrad:Tapegrad",
+    "tapegrad:fresh": "gradmark.engines.tapegrad:TapegradFresh",
+    "tapegrad:program": "gradmark.engines.tapegrad:TapegradProgram",
+    "tapegrad:recording-constants": "gradmark.engines.tapegrad:TapegradRecordingConstants",
+}
+ENTRY_POINTS = "gradmark.engines"
+
+
+def known() -> dict[str, str]:
+    """Every name that needs no module path, with where it leads."""
+    offered = {point.name: point.value for point in importlib.metadata.entry_points(group=ENTRY_POINTS)}
+    return {**BUILT_IN, **offered}
+
+
+def exists(name: str) -> bool:
+    """Whether a name is known; says nothing about a module path."""
+    return name in known()
+
+
+def check(name: str) -> None:
+    """Raises for a name that leads nowhere, without importing the engine."""
+    names = known()
+    if name in names or ":" in name:
+        return
+    near = difflib.get_close_matches(name, names, n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(names)}"
+    raise SelectionError(f"no engine is called {name!r}; {hint} Your own is named as package.module:Class")
+
+
+def load(name: str) -> Engine:
+    """The engine of that name. Imports what it needs, so it is called in a worker."""
+    check(name)
+    path = known().get(name, name)
+    module_name, _, attribute = path.partition(":")
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # as `python -m` does: an engine in the current folder is found
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        hint = "" if name in BUILT_IN else "; a name with ':' is read as package.module:Class"
+        raise EngineError(f"engine {name!r} cannot be imported: {error}{hint}") from error
+    made: Any = getattr(module, attribute, None)
+    if made is None:
+        classes = [key for key, value in vars(module).items() if isinstance(value, type)]
+        near = difflib.get_close_matches(attribute, classes, n=3) or classes[:5]
+        raise EngineError(f"{module_name} has no {attribute!r}; it has: {', '.join(near) or 'no classes'}")
+    engine = made() if isinstance(made, type) else made
+    missing = [part for part in ("name", "capabilities", "prepare") if not hasattr(engine, part)]
+    if missing:
+        raise EngineError(f"engine {name!r} lacks {', '.join(missing)}; see gradmark.Engine for the protocol")
+    return cast(Engine, engine)

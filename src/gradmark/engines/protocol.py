@@ -1,0 +1,91 @@
+"""The protocol: what the laboratory asks of an engine. An adapter is a class with a name and two methods.
+
+In: a workload and its inputs. Out: a `Session` of functions without arguments, which the worker calls and times.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from gradmark.records import Param, TapeSize
+from gradmark.workloads.workload import Workload
+
+# What a scalar namespace has: these functions of numbers, and `constant`, which makes a number that needs no gradient.
+SCALAR_FUNCTIONS = [
+    "exp",
+    "expm1",
+    "log",
+    "log1p",
+    "sqrt",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "atan2",
+    "sinh",
+    "cosh",
+    "tanh",
+    "sigmoid",
+    "softplus",
+    "relu",
+    "erf",
+    "abs",
+    "maximum",
+    "minimum",
+    "hypot",
+    "where",
+    "constant",
+]
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What an engine can do. A phase that it lacks is shown as missing, with the reason."""
+
+    kinds: Sequence[str] = ("scalar",)
+    dtypes: Sequence[str] = ("float64",)
+    devices: Sequence[str] = ("cpu",)
+    gradients: bool = True
+    compiled: bool = False
+    # relative error above which a gradient is wrong: some thousand roundings of a double
+    tolerance: float = 1e-9
+    reason: str = ""  # why it has no gradients
+
+
+def _nothing() -> None:
+    """Synchronous engines have nothing to wait for, and some have no tape."""
+
+
+@dataclass(frozen=True)
+class Session:
+    """One prepared workload. Each function takes no arguments and can be called again and again.
+
+    primal: the function alone, nothing recorded. forward: evaluate and record; returns the value. backward: propagate;
+    repeatable on one recording; None if the engine cannot do it apart, then it is total minus forward. total: both, for
+    engines that do them in one call. gradients: one number for each input, after backward or total. synchronize: wait
+    until all work is done. tape: what the recording holds.
+    """
+
+    forward: Callable[[], Any] | None = None
+    gradients: Callable[[], Sequence[float]] | None = None
+    backward: Callable[[], Any] | None = None
+    total: Callable[[], Any] | None = None
+    primal: Callable[[], Any] | None = None
+    synchronize: Callable[[], None] = _nothing
+    tape: Callable[[], TapeSize | None] = _nothing
+
+
+class Engine(Protocol):
+    """An automatic-differentiation engine, as the laboratory sees it."""
+
+    name: str
+
+    def capabilities(self) -> Capabilities:
+        """What it can do."""
+        ...
+
+    def prepare(self, workload: Workload, inputs: Sequence[float], params: Mapping[str, Param]) -> Session:
+        """Whatever is done once per function: build, trace, freeze. Raises `UnsupportedError` if it cannot."""
+        ...

@@ -1,0 +1,54 @@
+"""Plain Python floats: the function without derivatives, and what finite differences are made of."""
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+from gradmark.engines.protocol import SCALAR_FUNCTIONS, Capabilities, Session
+from gradmark.records import Param
+from gradmark.workloads.workload import Workload
+
+
+def sigmoid(x: float) -> float:
+    """1/(1 + e^-x), without overflow."""
+    e = math.exp(-abs(x))
+    return (1.0 if x >= 0 else e) / (1.0 + e)
+
+
+def softplus(x: float) -> float:
+    """log(1 + e^x), without overflow."""
+    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+
+
+OTHERS = {
+    "sigmoid": sigmoid,
+    "softplus": softplus,
+    "relu": lambda x: max(x, 0.0),
+    "abs": abs,
+    "maximum": max,
+    "minimum": min,
+    "where": lambda condition, x, y: x if condition else y,
+    "constant": float,
+}
+FLOATS = SimpleNamespace(**{name: OTHERS.get(name) or getattr(math, name) for name in SCALAR_FUNCTIONS})
+
+
+class PythonFloats:
+    """The function alone, on floats and Python's math module."""
+
+    name = "python-floats"
+
+    def capabilities(self) -> Capabilities:
+        """Only the primal."""
+        return Capabilities(gradients=False, reason="python-floats evaluates only")
+
+    def prepare(self, workload: Workload, inputs: Sequence[float], params: Mapping[str, Param]) -> Session:
+        """The bound function."""
+        return Session(primal=bound(workload, FLOATS, inputs, params))
+
+
+def bound(workload: Workload, ops: Any, inputs: Sequence[Any], params: Mapping[str, Param]) -> partial[Any]:
+    """The workload's function with everything filled in."""
+    return partial(workload.function, ops, *inputs, **params)

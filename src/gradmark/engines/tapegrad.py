@@ -1,0 +1,155 @@
+"""tapegrad, the reference engine: a reused tape, a fresh one, a frozen program, and a variant for hypotheses."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import tapegrad
+from gradmark.engines.protocol import SCALAR_FUNCTIONS, Capabilities, Session
+from gradmark.engines.python_floats import FLOATS, bound
+from gradmark.records import Param, TapeSize
+from gradmark.workloads.workload import Workload
+
+
+def namespace(constant: Callable[[float], Any]) -> SimpleNamespace:
+    """tapegrad's functions, with constants made this way."""
+    functions = {name: getattr(tapegrad, name) for name in SCALAR_FUNCTIONS if name != "constant"}
+    return SimpleNamespace(**functions, constant=constant)
+
+
+def size_of(tape: tapegrad.Tape) -> TapeSize:
+    """The tape's own exact counts."""
+    stats = tape.stats()
+    return TapeSize(
+        instructions=stats.instrs, values=stats.values, adjoints=stats.grads, saved_bytes=stats.nbytes + 8 * stats.grads
+    )
+
+
+class Tapegrad:
+    """One tape, reset and recorded anew in each forward."""
+
+    name = "tapegrad"
+    constants_are_variables = False
+
+    def capabilities(self) -> Capabilities:
+        """Scalars in double precision."""
+        return Capabilities()
+
+    def prepare(self, workload: Workload, inputs: Sequence[float], params: Mapping[str, Param]) -> Session:
+        """Closures over bound methods: an attribute less to look up in each call."""
+        tape = tapegrad.Tape()
+        reset, var, zero_grad, propagate = tape.reset, tape.var, tape.zero_grad, tape.backward
+        f = partial(workload.function, namespace(var if self.constants_are_variables else tape.const), **params)
+        values = list(inputs)
+        xs: Any = None  # the variable, or a list of them
+        y: Any = None
+
+        def forward_one() -> None:
+            nonlocal xs, y
+            reset()
+            xs = var(values[0])
+            y = f(xs)
+
+        def forward_many() -> None:
+            nonlocal xs, y
+            reset()
+            xs = [var(v) for v in values]
+            y = f(*xs)
+
+        def backward() -> None:
+            zero_grad()
+            propagate(y)
+
+        one = len(values) == 1
+        return Session(
+            primal=bound(workload, FLOATS, inputs, params),
+            forward=forward_one if one else forward_many,
+            backward=backward,
+            gradients=lambda: [xs.grad] if one else [x.grad for x in xs],
+            tape=lambda: size_of(tape),
+        )
+
+
+class TapegradRecordingConstants(Tapegrad):
+    """As `tapegrad`, but constants are variables: what an engine without activity analysis records."""
+
+    name = "tapegrad:recording-constants"
+    constants_are_variables = True
+
+
+class TapegradFresh:
+    """A new tape for each forward."""
+
+    name = "tapegrad:fresh"
+
+    def capabilities(self) -> Capabilities:
+        """As tapegrad."""
+        return Capabilities()
+
+    def prepare(self, workload: Workload, inputs: Sequence[float], params: Mapping[str, Param]) -> Session:
+        """The tape is made inside forward."""
+        tape = tapegrad.Tape()
+        xs: list[tapegrad.Var] = []
+        y: Any = None
+
+        def forward() -> None:
+            nonlocal tape, xs, y
+            tape = tapegrad.Tape()
+            xs = [tape.var(v) for v in inputs]
+            y = workload.function(namespace(tape.const) if constants else ops, *xs, **params)
+
+        def backward() -> None:
+            tape.zero_grad()
+            tape.backward(y)
+
+        # a namespace of its own for each tape costs as much as a small workload, so only where constants are made
+        constants = "constant" in workload.function.__code__.co_names
+        ops = namespace(float)
+        primal = bound(workload, FLOATS, inputs, params)
+        return Session(
+            primal=primal,
+            forward=forward,
+            backward=backward,
+            gradients=lambda: [x.grad for x in xs],
+            tape=lambda: size_of(tape),
+        )
+
+
+class TapegradProgram:
+    """Recorded and frozen once, then replayed. Value and gradient come from one call, so backward is derived."""
+
+    name = "tapegrad:program"
+
+    def capabilities(self) -> Capabilities:
+        """Freezing is its compilation."""
+        return Capabilities(compiled=True)
+
+    def prepare(self, workload: Workload, inputs: Sequence[float], params: Mapping[str, Param]) -> Session:
+        """Records and freezes."""
+        tape = tapegrad.Tape()
+        xs = [tape.var(v) for v in inputs]
+        y = workload.function(namespace(tape.const), *xs, **params)
+        program = tape.freeze(xs, y)
+        evaluate, value_and_grad = program.__call__, program.value_and_grad
+        values = list(inputs)
+        gradient: Any = None
+
+        def total() -> None:
+            nonlocal gradient
+            _, gradient = value_and_grad(values)
+
+        stats = program.stats()
+        size = TapeSize(
+            instructions=stats.instrs,
+            values=stats.inputs + stats.instrs,
+            adjoints=stats.inputs + stats.instrs,
+            saved_bytes=stats.nbytes + 16 * (stats.inputs + stats.instrs),
+        )
+        return Session(
+            primal=bound(workload, FLOATS, inputs, params),
+            forward=lambda: evaluate(values),
+            total=total,
+            gradients=lambda: [float(g) for g in gradient],
+            tape=lambda: size,
+        )

@@ -1,0 +1,36 @@
+"""What the orchestrator asks of a worker, and what it gets back, as JSON between two processes."""
+
+from typing import Literal
+
+from gradmark.records import Accuracy, Cell, Memory, Record, Sample, Settings, Status, TapeSize
+
+Kind = Literal["inspect", "time", "repeat"]
+
+
+class Job(Record, frozen=True, kw_only=True):
+    """One cell, and what to do with it.
+
+    inspect: accuracy, tape, memory. time: one sample. repeat: only run, for callgrind to count.
+    """
+
+    kind: Kind
+    cell: Cell
+    settings: Settings
+    process: int = 0
+    reference: list[tuple[float, float]] | None = None  # the exact gradient: nearest double, and the rest
+    iterations: int = 0
+
+
+class Result(Record, frozen=True, kw_only=True):
+    """What came of a job. Which parts are there depends on its kind."""
+
+    status: Status = "ok"
+    message: str = ""
+    sample: Sample | None = None
+    tape: TapeSize | None = None
+    memory: Memory | None = None
+    accuracy: Accuracy | None = None
+    reference: list[tuple[float, float]] | None = None
+    operations: int | None = None
+    iteration_ns: float | None = None  # roughly, to plan with
+    warnings: list[str] = []

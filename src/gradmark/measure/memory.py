@@ -1,0 +1,130 @@
+"""Memory: allocations, leaks, peak and retained bytes, counted by memray in a pass that is not timed.
+
+In: a prepared session and the same loop on plain floats. Out: a `Memory` record, or the reason why there is none.
+"""
+
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from gradmark.records import Memory
+
+FREES = {"FREE", "MUNMAP", "PYMALLOC_FREE"}
+# Iterations of the shorter of two counting runs: enough to see an allocation in each, few enough to be quick.
+LEAST, MOST = 5, 200
+COUNTING_NS = 30e6
+
+Call = Callable[[], Any]
+
+
+def iterations_for(iteration_ns: float) -> int:
+    """How many iterations to count over."""
+    return int(min(MOST, max(LEAST, COUNTING_NS / max(iteration_ns, 1.0))))
+
+
+def measure(make: Callable[[], tuple[Call, ...]], plain: tuple[Call, ...], iteration_ns: float) -> Memory:
+    """make prepares a session and gives the calls of an iteration; plain is the same loop on floats."""
+    try:
+        import memray  # noqa: F401
+    except ImportError as error:
+        return Memory(reason=f"memray is not installed ({error}); pip install memray (Linux and macOS)")
+    with tempfile.TemporaryDirectory() as folder:
+        counter = _Counter(Path(folder))
+        peak, _ = counter.peak_and_alive(lambda: _run(make(), 1))
+        _, retained = counter.peak_and_alive(lambda: _run(make()[:1], 1), keep=True)
+        count = iterations_for(iteration_ns)
+        calls = make()
+        _run(calls, 3)
+        _run(plain, 3)
+        ours = counter.per_iteration(calls, count)
+        theirs = counter.per_iteration(plain, count)
+    return Memory(
+        # rounded down to nothing only where it is less than one allocation over the whole pass
+        allocations=max(0.0, _net(ours[0], theirs[0], count)),
+        gross_allocations=ours[0],
+        plain_allocations=theirs[0],
+        leaked_bytes=max(0.0, _net(ours[1], theirs[1], count)),
+        retained_bytes=retained,
+        peak_bytes=peak,
+    )
+
+
+def _run(calls: tuple[Call, ...], times: int) -> tuple[Call, ...]:
+    for _ in range(times):
+        for call in calls:
+            call()
+    return calls
+
+
+def _times(calls: tuple[Call, ...], times: int) -> Call:
+    def work() -> None:
+        _run(calls, times)
+
+    return work
+
+
+def _net(ours: float, theirs: float, count: int) -> float:
+    """The difference, without the one or two allocations that the counting itself may add to a whole pass."""
+    net = ours - theirs
+    return 0.0 if abs(net) * count <= 2 else net
+
+
+class _Counter:
+    """memray over a function, one file after another."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.files = 0
+
+    def _track(self, work: Call) -> Path:
+        import memray
+
+        self.files += 1
+        path = self.folder / str(self.files)
+        with memray.Tracker(path, trace_python_allocators=True):
+            # Without memray's profile hook, which makes CPython build a frame object for each call of a Python function
+            # and a bound method for each call of a C method. It is there for call stacks, which are not needed here.
+            sys.setprofile(None)
+            work()
+        return path
+
+    def per_iteration(self, calls: tuple[Call, ...], count: int) -> tuple[float, float]:
+        """Allocations and bytes left alive, per iteration: the difference of 2K and K iterations, divided by K.
+
+        Bytes must also be left by a third K: what is left only once is a cache that grew, not a leak.
+        """
+        made, alive = zip(*(self._totals(self._track(_times(calls, n * count))) for n in (1, 2, 3)), strict=True)
+        leaked = min(alive[1] - alive[0], alive[2] - alive[1])
+        return (made[1] - made[0]) / count, leaked / count
+
+    def _totals(self, path: Path) -> tuple[int, int]:
+        """Allocations made, and bytes alive at the end."""
+        import memray
+
+        with memray.FileReader(path) as reader:
+            made = sum(
+                record.n_allocations
+                for record in reader.get_allocation_records()
+                if memray.AllocatorType(record.allocator).name not in FREES
+            )
+        with memray.FileReader(path) as reader:
+            alive = sum(record.size for record in reader.get_leaked_allocation_records(merge_threads=True))
+        return made, alive
+
+    def peak_and_alive(self, work: Callable[[], Any], *, keep: bool = False) -> tuple[int, int]:
+        """The peak during work, and what is alive at its end; keep holds on to what work returns."""
+        import memray
+
+        kept: list[Any] = []
+
+        def body() -> None:
+            result = work()
+            if keep:
+                kept.append(result)
+
+        path = self._track(body)
+        with memray.FileReader(path) as reader:
+            peak = int(reader.metadata.peak_memory)
+        return peak, self._totals(path)[1]

@@ -1,0 +1,207 @@
+"""The orchestrator: visits all cells, round after round, each in a fresh process, and keeps what was measured.
+
+In: cells and settings. Out: a run that grows; it is handed to `keep` after every cell, so that nothing is lost.
+"""
+
+import datetime
+import random
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from gradmark.engines import discovery
+from gradmark.measure import environment, process
+from gradmark.measure.job import Job, Result
+from gradmark.records import Cell, Instructions, Measurement, Run, Sample, Settings
+from gradmark.workloads.workload import Workload
+
+# callgrind slows a worker down by about 50 times.
+CALLGRIND_SLOWDOWN = 100
+# Instructions that the difference of two callgrind runs should hold, so that start-up noise is below 0.1 %.
+CALLGRIND_WORK_NS = 4e6
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something the orchestrator is about to do, for a progress display: number `done` of `steps`."""
+
+    done: int
+    steps: int
+    text: str
+
+
+def cells_of(workloads: Sequence[Workload], engines: Sequence[str], *, full: bool) -> list[Cell]:
+    """Every engine on every workload and size, with the engines that a workload wants beside them."""
+    found: dict[str, Cell] = {}
+    for workload in workloads:
+        beside = [f"{e}{other}" if other.startswith(":") else other for other in workload.also for e in engines]
+        for params in workload.points(full=full):
+            for engine in [*engines, *(b for b in beside if discovery.exists(b))]:
+                cell = Cell(
+                    engine=engine,
+                    workload=workload.name,
+                    suite=workload.suite,
+                    params=params,
+                    file=None if (workload.file or "").startswith(_HERE) else workload.file,
+                )
+                found[cell.id] = cell
+    return list(found.values())
+
+
+_HERE = __file__.rsplit("measure", 1)[0]
+
+
+def new_run(cells: Sequence[Cell], settings: Settings) -> Run:
+    """A run of which nothing is measured yet."""
+    now = datetime.datetime.now(datetime.UTC)
+    return Run(
+        id=f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}",
+        started=now.isoformat(timespec="seconds"),
+        environment=environment.collect(),
+        settings=settings,
+        measurements=[],
+        planned=list(cells),
+    )
+
+
+class Orchestrator:
+    """Carries a run to its end. One that was interrupted goes on where it stopped."""
+
+    def __init__(self, run: Run, keep: Callable[[Run], None]) -> None:
+        self.settings = run.settings
+        self.keep = keep
+        self.run = run
+        self.measured = {m.cell.id: m for m in run.measurements}
+        self.references: dict[str, list[tuple[float, float]]] = {}
+
+    def steps(self) -> Iterator[Step]:
+        """Does everything, one process at a time; yields before each step."""
+        settings, cells = self.settings, self.run.planned
+        plan: list[tuple[str, Callable[[Cell], None], Cell]] = [
+            ("inspect", self.inspect, cell) for cell in cells if cell.id not in self.measured
+        ]
+        for number in range(settings.processes):
+            order = list(cells)
+            random.Random(f"{settings.seed}/{number}").shuffle(order)
+            plan += [(f"round {number + 1} of {settings.processes}", self._sampler(number), cell) for cell in order]
+        if settings.instructions:
+            plan += [("instructions", self.count, cell) for cell in cells]
+        for done, (text, work, cell) in enumerate(plan):
+            yield Step(done, len(plan), f"{text}: {cell.row} {cell.engine}")
+            work(cell)
+        self._keep(finished=True)
+
+    def inspect(self, cell: Cell) -> None:
+        """Is it right, and what does it hold? Larger sizes of what failed are not tried."""
+        smaller = self._failed_smaller(cell)
+        if smaller is not None:
+            self._put(Measurement(cell=cell, status="skipped", message=f"{smaller.cell.row} failed: {smaller.status}"))
+            return
+        result = process.run(self._job("inspect", cell))
+        self._remember(cell, result)
+        self._put(
+            Measurement(
+                cell=cell,
+                status=result.status,
+                message=result.message,
+                tape=result.tape,
+                memory=result.memory,
+                accuracy=result.accuracy,
+                operations=result.operations,
+                warnings=result.warnings,
+            )
+        )
+
+    def _sampler(self, number: int) -> Callable[[Cell], None]:
+        def sample(cell: Cell) -> None:
+            known = self.measured[cell.id]
+            if known.status != "ok" or any(s.process == number for s in known.samples):
+                return
+            if cell.id not in self.references and known.accuracy is not None:
+                self._remember(cell, process.run(self._job("inspect", cell)))  # resumed: the reference is not kept
+            result = process.run(self._job("time", cell, number))
+            if result.sample is None:
+                self._put(msgspec.structs.replace(known, status=result.status, message=result.message))
+            else:
+                samples: list[Sample] = sorted([*known.samples, result.sample], key=lambda s: s.process)
+                self._put(msgspec.structs.replace(known, samples=samples))
+
+        return sample
+
+    def count(self, cell: Cell) -> None:
+        """Instructions per iteration: callgrind over 2N and over N iterations, the difference divided by N."""
+        known = self.measured[cell.id]
+        if known.status != "ok" or known.instructions is not None:
+            return
+        floors = [s.phases["total"].floor_ns for s in known.samples if "total" in s.phases]
+        if not floors:
+            found = Instructions(reason="the engine only evaluates")
+        else:
+            iterations = max(5, int(CALLGRIND_WORK_NS / max(min(floors), 1.0)))
+            slow = msgspec.structs.replace(self.settings, timeout_s=self.settings.timeout_s * CALLGRIND_SLOWDOWN)
+            counts = [
+                process.count_instructions(Job(kind="repeat", cell=cell, settings=slow, iterations=times * iterations))
+                for times in (1, 2)
+            ]
+            once, twice = counts
+            if isinstance(once, str) or isinstance(twice, str):
+                found = Instructions(reason=next(c for c in counts if isinstance(c, str)))
+            else:
+                found = Instructions(total=(twice - once) / iterations)
+        self._put(msgspec.structs.replace(known, instructions=found))
+
+    def _job(self, kind: str, cell: Cell, number: int = 0) -> Job:
+        return Job(
+            kind="inspect" if kind == "inspect" else "time",
+            cell=cell,
+            settings=self.settings,
+            process=number,
+            reference=self.references.get(cell.id),
+        )
+
+    def _remember(self, cell: Cell, result: Result) -> None:
+        if result.reference is not None:
+            self.references[cell.id] = result.reference
+
+    def _failed_smaller(self, cell: Cell) -> Measurement | None:
+        """A measurement of the same engine and workload that failed at a smaller size."""
+        for known in self.measured.values():
+            other = known.cell
+            if (other.engine, other.workload, other.dtype, other.device) != (
+                cell.engine,
+                cell.workload,
+                cell.dtype,
+                cell.device,
+            ):
+                continue
+            if known.status in ("crash", "timeout", "out-of-memory", "error") and _smaller(other, cell):
+                return known
+        return None
+
+    def _put(self, measurement: Measurement) -> None:
+        self.measured[measurement.cell.id] = measurement
+        self._keep()
+
+    def _keep(self, *, finished: bool = False) -> None:
+        ordered = [self.measured[cell.id] for cell in self.run.planned if cell.id in self.measured]
+        self.run = msgspec.structs.replace(self.run, measurements=ordered, finished=finished)
+        self.keep(self.run)
+
+
+def _smaller(one: Cell, other: Cell) -> bool:
+    """Whether all numbers among the parameters are at most as large, one is smaller, and the words are equal."""
+    if one.params.keys() != other.params.keys():
+        return False
+    less = False
+    for key, value in one.params.items():
+        against = other.params[key]
+        if isinstance(value, str) or isinstance(against, str):
+            if value != against:
+                return False
+        elif value > against:
+            return False
+        else:
+            less = less or value < against
+    return less

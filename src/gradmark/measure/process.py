@@ -1,0 +1,105 @@
+"""One worker process: started, fed, watched and, if it must be, ended.
+
+In: a job. Out: its result, whatever happened.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from gradmark.measure.job import Job, Result
+
+# Read by BLAS, OpenMP and the like when they are first imported, so they must be set before the worker starts.
+THREAD_VARIABLES = [
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+]
+WORKER = [sys.executable, "-m", "gradmark.measure.worker"]
+
+
+def environment(threads: int) -> dict[str, str]:
+    """The variables a worker starts with: fixed threads, fixed hashing."""
+    fixed = dict.fromkeys(THREAD_VARIABLES, str(threads))
+    return {**os.environ, **fixed, "PYTHONHASHSEED": "0"}
+
+
+def run(job: Job, command: list[str] | None = None) -> Result:
+    """Runs a job in a process of its own. A crash, a hang or a kill is a result with a status."""
+    process = subprocess.Popen(
+        command or WORKER,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(job.settings.threads),
+        start_new_session=True,  # so that it can be ended with whatever it started
+    )
+    try:
+        answer, said = process.communicate(msgspec.json.encode(job), timeout=job.settings.timeout_s)
+    except subprocess.TimeoutExpired:
+        return Result(
+            status="timeout",
+            message=f"no result after {job.settings.timeout_s:g} s; allow more with --timeout, or look for a hang",
+        )
+    finally:
+        end(process)
+    if process.returncode == 0:
+        try:
+            return msgspec.json.decode(answer, type=Result)
+        except msgspec.MsgspecError as error:
+            return Result(status="crash", message=f"the worker ended without a result ({error}){last_line(said)}")
+    if process.returncode < 0:
+        return _killed(-process.returncode, said)
+    return Result(status="crash", message=f"the worker ended with exit code {process.returncode}{last_line(said)}")
+
+
+def end(process: "subprocess.Popen[bytes]") -> None:
+    """Ends a worker and all that it started, and waits for it."""
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    elif process.poll() is None:
+        process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
+
+
+def _killed(number: int, said: bytes) -> Result:
+    name = signal.Signals(number).name if number in set(signal.Signals) else str(number)
+    if number == getattr(signal, "SIGKILL", 9):
+        return Result(status="out-of-memory", message="killed by the system (SIGKILL), most likely for its memory")
+    return Result(status="crash", message=f"the worker was ended by {name}{last_line(said)}")
+
+
+def last_line(said: bytes) -> str:
+    """The last thing the worker said, if anything."""
+    lines = said.decode(errors="replace").strip().splitlines()
+    return f": {lines[-1][:200]}" if lines else ""
+
+
+def count_instructions(job: Job) -> float | str:
+    """Machine instructions of a worker run under callgrind; a string that says why there are none."""
+    valgrind = shutil.which("valgrind")
+    if valgrind is None:
+        return "valgrind is not installed"
+    with tempfile.TemporaryDirectory() as folder:
+        out, log = Path(folder) / "out", Path(folder) / "log"
+        command = [valgrind, "--tool=callgrind", f"--callgrind-out-file={out}", f"--log-file={log}", *WORKER]
+        result = run(job, command)
+        if result.status != "ok":
+            return f"under callgrind: {result.status}: {result.message}"
+        for line in log.read_text(errors="replace").splitlines():
+            if "Collected :" in line:
+                return float(line.split("Collected :")[1])
+    return "callgrind printed no count"

@@ -1,0 +1,32 @@
+"""Characters: names and messages come from users, engines and crashed processes, and end up on terminals.
+
+In: any text. Out: one line that moves no cursor, changes no colour, reverses no reading direction and can be encoded.
+"""
+
+import re
+import unicodedata
+
+# Whole escape sequences go, so that a coloured message does not leave "[31m" behind: OSC (titles, links), CSI, others.
+ESCAPES = re.compile(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[ -/]*[0-~]")
+# Control, format (bidirectional overrides, zero widths), surrogates (cannot be encoded).
+UNSAFE = {"Cc", "Cf", "Cs"}
+
+
+def one_line(text: str) -> str:
+    r"""The text as one line of printable characters; every run of white space is one space.
+
+    >>> one_line("\x1b[31mbad\x1b[0m\n name\x07")
+    'bad name'
+    """
+    spaced = " ".join(ESCAPES.sub("", text).split())
+    return "".join(c for c in spaced if unicodedata.category(c) not in UNSAFE)
+
+
+def some(names: list[str], most: int = 3) -> str:
+    """The first names, and how many more there are.
+
+    >>> some(["a", "b", "c", "d", "e"])
+    'a, b, c and 2 more'
+    """
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")

@@ -1,0 +1,186 @@
+"""The scalar suite: small functions of numbers, each hard on one part of an engine."""
+
+import functools
+import random
+from collections.abc import Callable
+from typing import Any
+
+from gradmark.workloads.workload import workload
+
+SIZES = [10, 100, 1000, 10_000]
+COEFFICIENTS = [1.0 / (k + 1) for k in range(SIZES[-1])]
+
+# One step of a chain per function, kept inside its domain and away from overflow for any length.
+STEPS: dict[str, Callable[[Any, Any], Any]] = {
+    "exp": lambda ops, y: ops.exp(-y),
+    "expm1": lambda ops, y: ops.expm1(-y),
+    "log": lambda ops, y: ops.log(y + 3.0),
+    "log1p": lambda ops, y: ops.log1p(y + 2.0),
+    "sqrt": lambda ops, y: ops.sqrt(y + 1.0),
+    "sin": lambda ops, y: ops.sin(y + 1.0),
+    "cos": lambda ops, y: ops.cos(y + 1.0),
+    "tan": lambda ops, y: ops.tan(y * 0.5),
+    "asin": lambda ops, y: ops.asin(y * 0.5),
+    "acos": lambda ops, y: ops.acos(y * 0.25),
+    "atan": lambda ops, y: ops.atan(y + 1.0),
+    "sinh": lambda ops, y: ops.sinh(y * 0.5),
+    "cosh": lambda ops, y: ops.cosh(y * 0.25),
+    "tanh": lambda ops, y: ops.tanh(y + 0.5),
+    "sigmoid": lambda ops, y: ops.sigmoid(y + 1.0),
+    "softplus": lambda ops, y: ops.softplus(y - 1.0),
+    "erf": lambda ops, y: ops.erf(y + 0.5),
+    "pow": lambda ops, y: (y + 1.0) ** 0.7,  # noqa: ARG005  an operator
+    "hypot": lambda ops, y: ops.hypot(y, 1.0) * 0.5,
+    "atan2": lambda ops, y: ops.atan2(y, 2.0),
+}
+CHAIN = 100
+
+
+@workload(suite="scalar", stresses="fixed cost of an evaluation", operations=lambda: 3)
+def expression(ops: Any, x: Any) -> Any:
+    """x² + sin x."""
+    return x * x + ops.sin(x)
+
+
+@workload(
+    suite="scalar",
+    stresses="recording, backward, scaling",
+    sizes={"n": SIZES},
+    operations=lambda n: 2 * n,
+)
+def poly(ops: Any, x: Any, *, n: int) -> Any:  # noqa: ARG001  plain arithmetic needs no ops
+    """A polynomial of n terms by Horner's rule."""
+    total = 0.0
+    for c in COEFFICIENTS[:n]:
+        total = total * x + c
+    return total
+
+
+@workload(suite="scalar", stresses="cheapest operation", sizes={"n": [1000]}, operations=lambda n: n)
+def add_chain(ops: Any, x: Any, *, n: int) -> Any:  # noqa: ARG001
+    """Repeated addition."""
+    y = x
+    for _ in range(n):
+        y = y + x
+    return y
+
+
+@workload(
+    suite="scalar",
+    stresses="operation that keeps both operands",
+    sizes={"n": [1000]},
+    inputs=lambda draw: [draw.uniform(0.9999, 1.0001)],
+    operations=lambda n: n,
+)
+def mul_chain(ops: Any, x: Any, *, n: int) -> Any:  # noqa: ARG001
+    """Repeated multiplication."""
+    y = x
+    for _ in range(n):
+        y = y * x
+    return y
+
+
+@workload(
+    suite="scalar",
+    stresses="one function of the C library",
+    sizes={"function": list(STEPS)},
+    quick={"function": ["exp", "log", "sin", "tanh", "pow"]},
+    operations=lambda function: 2 * CHAIN,  # noqa: ARG005  each step is the function and one cheap operation
+)
+def transcendental(ops: Any, x: Any, *, function: str) -> Any:
+    """A chain of 100 applications of one function."""
+    step = STEPS[function]
+    y = x
+    for _ in range(CHAIN):
+        y = step(ops, y)
+    return y
+
+
+@functools.cache
+def leaves(depth: int) -> list[int]:
+    """Which of the four inputs stands at each leaf; drawn once, because drawing costs more than evaluating."""
+    draw = random.Random(depth)
+    return [draw.randrange(4) for _ in range(2**depth)]
+
+
+@functools.cache
+def levels(depth: int) -> list[list[int]]:
+    """The kind of each inner node, level by level from the leaves."""
+    draw = random.Random(-depth)
+    return [[draw.randrange(4) for _ in range(2**level)] for level in range(depth - 1, -1, -1)]
+
+
+def combine(kind: int, ops: Any, left: Any, right: Any) -> Any:
+    """One inner node: smooth everywhere, and nothing squares its operands, so that ten levels do not overflow."""
+    if kind == 0:
+        return left + right
+    if kind == 1:
+        return left - right
+    return ops.sin(left) * right if kind == 2 else ops.tanh(left) + right
+
+
+@workload(
+    suite="scalar",
+    stresses="branching expressions",
+    sizes={"depth": [2, 4, 6, 8, 10]},
+    quick={"depth": [2, 6, 10]},
+    inputs=lambda draw: [draw.uniform(0.5, 1.0) for _ in range(4)],
+    operations=lambda depth: sum(1 + (kind >= 2) for kinds in levels(depth) for kind in kinds),
+)
+def tree(ops: Any, *xs: Any, depth: int) -> Any:
+    """A random binary expression over four inputs, the same for every engine."""
+    values = [xs[leaf] for leaf in leaves(depth)]
+    for kinds in levels(depth):
+        values = [combine(kind, ops, values[2 * k], values[2 * k + 1]) for k, kind in enumerate(kinds)]
+    return values[0]
+
+
+@workload(suite="scalar", stresses="reuse of the tape's memory", also=[":fresh"], operations=lambda: 12)
+def reuse(ops: Any, x: Any) -> Any:
+    """A dozen operations, on a reused and on a fresh tape."""
+    y = ops.exp(-x * x)
+    z = ops.sin(y + x) / (1.0 + y)
+    return z * z + ops.sqrt(1.0 + x * y) - z * 0.5
+
+
+@workload(
+    suite="scalar",
+    stresses="accumulation at shared values",
+    sizes={"k": [4, 8, 16, 32]},
+    quick={"k": [4, 16]},
+    operations=lambda k: k + 1,
+)
+def shared(ops: Any, x: Any, *, k: int) -> Any:
+    """sin x doubled k times: 2^k paths through k + 1 operations."""
+    y = ops.sin(x)
+    for _ in range(k):
+        y = y + y
+    return y
+
+
+@workload(
+    suite="scalar",
+    stresses="operations that need no derivative",
+    sizes={"n": [1000]},
+    operations=lambda n: n,
+)
+def constants(ops: Any, x: Any, *, n: int) -> Any:
+    """99 operations on constants to each one on a variable."""
+    y, c = x, ops.constant(1.0)
+    for _ in range(n // 100):
+        for _ in range(33):
+            c = (c + 2.0) * 0.5 - 0.25
+        y = y * c
+    return y
+
+
+@workload(
+    suite="scalar",
+    stresses="agreement with finite differences",
+    inputs=lambda draw: [draw.uniform(0.5, 1.5) for _ in range(3)],
+    also=["finite-difference"],
+    operations=lambda: 11,
+)
+def difference_check(ops: Any, x: Any, y: Any, z: Any) -> Any:
+    """Three inputs through most kinds of operations, beside central differences."""
+    return ops.exp(x * 0.5) * ops.tanh(y - z) + ops.log(x + y * z) / ops.sqrt(z) + x**2.5

@@ -40,16 +40,16 @@ def compare(metric: str, first: Sequence[float], second: Sequence[float]) -> Com
             f"Expected finite numbers for {metric}, got {list(first)} and {list(second)}. Leave out the rounds without."
         )
     ratio = _ratio(min(first), min(second))
-    logs = [_log(_ratio(old, new)) for old, new in zip(first, second, strict=True)]
-    low, high = _interval(logs)
+    ratios = [_ratio(old, new) for old, new in zip(first, second, strict=True)]
+    low, high = _interval(ratios)
     return Comparison(
         metric=metric,
         first=min(first),
         second=min(second),
         ratio=ratio,
-        low=min(math.exp(low), ratio),
-        high=max(math.exp(high), ratio),
-        p_value=_p_value(logs),
+        low=min(low, ratio),
+        high=max(high, ratio),
+        p_value=_p_value([_log(ratio) for ratio in ratios]),
     )
 
 
@@ -80,23 +80,23 @@ def _log(ratio: float) -> float:
     return math.log(ratio) if ratio > 0 else -math.inf
 
 
-def _interval(logs: list[float]) -> tuple[float, float]:
-    """Percentile bootstrap of the mean; the whole range where a ratio to zero leaves no mean."""
-    low, high = min(logs), max(logs)
-    if low == high or not (math.isfinite(low) and math.isfinite(high)):
+def _interval(ratios: list[float]) -> tuple[float, float]:
+    """Percentile bootstrap of the geometric mean; the whole range where a ratio to zero leaves no mean."""
+    low, high = min(ratios), max(ratios)
+    if low == high or low == 0 or high == math.inf:
         return low, high
     import numpy as np
     from scipy import stats
 
     interval = stats.bootstrap(
-        (logs,),
+        ([_log(ratio) for ratio in ratios],),
         np.mean,
         n_resamples=RESAMPLES,
         confidence_level=CONFIDENCE,
         method="percentile",
         random_state=np.random.default_rng(SEED),
     ).confidence_interval
-    return float(interval.low), float(interval.high)
+    return math.exp(interval.low), math.exp(interval.high)
 
 
 def _p_value(logs: list[float]) -> float:

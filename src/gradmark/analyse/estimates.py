@@ -20,13 +20,13 @@ CONFIDENCE = 0.95
 FLOOR_SPREAD_LIMIT = 0.10
 # Medians of A/A runs are off by up to 40 % on a noisy machine; beyond that the machine was busy most of the time.
 MEDIAN_EXCESS_LIMIT = 0.50
-# Below this the subtraction of the harness, tens of nanoseconds itself, is what scatters.
+# Below this the subtraction of the harness dominates, and its scatter says nothing of the engine.
 JUDGED_ABOVE_NS = 50.0
 
 
 def estimate(samples: list[Sample], phase: str) -> Estimate | None:
     """The time of a phase: median over processes of the medians of their blocks, and the floor. None if never timed."""
-    timed = _timed(samples, phase)
+    timed = timed_in(samples, phase)
     if not timed:
         return None
     # One derived process makes the number derived: it cannot claim more than its weakest part.
@@ -62,16 +62,14 @@ def summarise(measurement: Measurement) -> Summary:
         once={name: found for name in names if (found := estimate_once(samples, name))},
         ratio=_ratio(phases.get("backward"), phases.get("forward")),
         gradient_ratio=_ratio(total, phases.get("primal")),
-        operations_per_s=operations / total.floor * 1e9
-        if operations is not None and total and total.floor > 0
-        else None,
+        operations_per_s=1e9 * operations / total.floor if operations and total and total.floor > 0 else None,
         harness_ns=median(sample.harness_ns for sample in samples) if samples else None,
         steady=not unsteady,
         warnings=list(dict.fromkeys(warnings)),
     )
 
 
-def _timed(samples: list[Sample], phase: str) -> list[Phase]:
+def timed_in(samples: list[Sample], phase: str) -> list[Phase]:
     """The phase in each process that has blocks of it."""
     return [sample.phases[phase] for sample in samples if phase in sample.phases and sample.phases[phase].block_ns]
 
@@ -83,7 +81,7 @@ def _over_processes(values: list[float], floor: float, how: How) -> Estimate:
         import numpy as np
         from scipy import stats
 
-        # Percentile, not the default BCa: the jackknife of BCa is not defined for the median of so few values.
+        # Percentile, not SciPy's default BCa, whose jackknife is not consistent for a median and warns when it degenerates.
         interval = stats.bootstrap(
             (values,),
             np.median,
@@ -108,7 +106,7 @@ def _unsteadiness(samples: list[Sample], phase: str, found: Estimate) -> list[st
     if found.floor <= JUDGED_ABOVE_NS:
         return []
     reasons = []
-    floors = [part.floor_ns for part in _timed(samples, phase)]
+    floors = [part.floor_ns for part in timed_in(samples, phase)]
     spread = (max(floors) - found.floor) / found.floor
     if spread > FLOOR_SPREAD_LIMIT:
         reasons.append(f"the floors of {len(floors)} processes for {phase} are {100 * spread:.1f} % apart")

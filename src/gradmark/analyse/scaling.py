@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from statistics import median, stdev
 from typing import Literal
 
-from gradmark.analyse.estimates import PHASES, estimate
+from gradmark.analyse.estimates import PHASES, estimate, timed_in
 from gradmark.analyse.power import MODEL_ERROR, STEEPEST, fitted
 from gradmark.analyse.suspects import suspects as suspects  # the second half of the same question
 from gradmark.errors import GradmarkError
@@ -99,7 +99,7 @@ def _cost(item: Measurement, metric: str) -> float | None:
 
 def _spread(item: Measurement, phase: str) -> float:
     """The relative standard deviation of the floors of the processes."""
-    floors = [sample.phases[phase].floor_ns for sample in item.samples if phase in sample.phases]
+    floors = [part.floor_ns for part in timed_in(item.samples, phase)]
     return max(LEAST_SPREAD, stdev(floors) / min(floors) if len(floors) > 1 else 0.0)
 
 
@@ -115,16 +115,16 @@ def _size(item: Measurement, parameter: str) -> float:
 
 def _check_family(measurements: list[Measurement], parameter: str) -> None:
     """All of one engine and workload, alike in all but the parameter: unlike costs do not lie on one curve."""
-    kinds: dict[str, str] = {}
+    kinds: list[str] = []
     for item in measurements:
         _size(item, parameter)
         cell = item.cell
         others = [f"{key}={value}" for key, value in sorted(cell.params.items()) if key != parameter]
-        kinds.setdefault(" ".join([cell.engine, cell.workload, cell.dtype, cell.device, *others]), cell.id)
-    if len(kinds) > 1:
+        kinds.append(" ".join([cell.engine, cell.workload, cell.dtype, cell.device, *others]))
+    if len(set(kinds)) > 1:
         raise GradmarkError(
-            f"Expected measurements that differ in {parameter!r} alone, got {len(kinds)} kinds: "
-            f"{'; '.join(kinds)}. Fit each kind by itself."
+            f"Expected measurements that differ in {parameter!r} alone, got {len(set(kinds))} kinds: "
+            f"{'; '.join(dict.fromkeys(kinds))}. Fit each kind by itself."
         )
 
 

@@ -68,7 +68,7 @@ def command(
 
 def show(run: Run, form: str) -> None:
     """Prints a run in one of the formats."""
-    from gradmark.report import go, text, view
+    from gradmark.report import go, notes, text, view
 
     if form == "go":
         click.echo(go.render(run))
@@ -78,20 +78,21 @@ def show(run: Run, form: str) -> None:
         click.echo(text.csv(run), nl=False)
     else:
         fits, suspects = growth(run)
-        tables, notes = view.tables(run), view.notes(run, fits, suspects)
+        tables, said = view.tables(run), notes.notes(run, fits, suspects)
         if form == "markdown":
-            click.echo(text.markdown(tables, notes))
+            click.echo(text.markdown(tables, said))
         else:
             from rich.console import Console
 
             from gradmark.report.terminal import print_tables
 
-            print_tables(tables, notes, Console())
+            print_tables(tables, said, Console())
 
 
 def growth(run: Run) -> tuple[list[tuple[str, list[Fit]]], list[str]]:
     """The fits of every engine and workload with enough sizes, and the suspects for what grows too fast."""
-    from gradmark.analyse.scaling import fits, suspects
+    from gradmark.analyse.scaling import fits
+    from gradmark.analyse.suspects import suspects
 
     groups: dict[tuple[str, str], list[int]] = {}
     for index, measurement in enumerate(run.measurements):

@@ -18,8 +18,8 @@ def one_line(text: str) -> str:
     >>> one_line("\x1b[31mbad\x1b[0m\n name\x07")
     'bad name'
     """
-    spaced = " ".join(ESCAPES.sub("", text).split())
-    return "".join(c for c in spaced if unicodedata.category(c) not in UNSAFE)
+    kept = (c for c in ESCAPES.sub("", text) if c.isspace() or unicodedata.category(c) not in UNSAFE)
+    return " ".join("".join(kept).split())
 
 
 def some(names: list[str], most: int = 3) -> str:

@@ -47,19 +47,20 @@ COLUMNS = [
 
 
 def columns(rows: Sequence[Row]) -> list[Column]:
-    """The columns that say something: the engine if there are several, spread and instructions if a row has them."""
-    silent = {
-        "engine": len({row.engine for row in rows}) < 2,
-        "spread": all(row.steady or row.status != "ok" for row in rows),
+    """The columns that say something: not those that are empty, the engine only if there are several."""
+    texts = [cells(row) for row in rows]
+    silent = {column.key for column in COLUMNS if not any(text[column.key] for text in texts)}
+    if len({row.engine for row in rows}) < 2:
+        silent.add("engine")
+    if all(row.instructions is None for row in rows):
         # Counted only on request: else it would be a column of n/a in every table.
-        "instructions": all(row.instructions is None for row in rows),
-    }
+        silent.add("instructions")
     # For an engine that only evaluates, primal is the one time there is: it must not give way.
     kept = "primal" if any(row.primal and not row.total for row in rows) else ""
     return [
         msgspec.structs.replace(column, rank=0) if column.key == kept else column
         for column in COLUMNS
-        if not silent.get(column.key)
+        if column.key not in silent
     ]
 
 
@@ -74,7 +75,7 @@ def cells(row: Row) -> dict[str, str]:
         "forward": _time(row.forward),
         "backward": _time(row.backward),
         "total": _time(row.total),
-        "spread": "" if row.steady else "±" if row.spread is None else f"±{row.spread:.0%}",
+        "spread": "" if row.steady else "±" if row.spread is None else f"±{row.spread * 100:.0f} %",
         "ratio": _number(row.ratio, "{:.2f}".format, row.backward, row.forward),
         "gradient_ratio": _number(row.gradient_ratio, "{:.2f}".format, row.total, row.primal),
         "operations_per_s": _number(row.operations_per_s, units.count, row.total),

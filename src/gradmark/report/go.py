@@ -80,8 +80,9 @@ def _configuration(environment: Environment) -> Iterator[str]:
 
 def _failure(name: str, measurement: Measurement) -> list[str]:
     word = "SKIP" if measurement.status in ("unsupported", "skipped") else "FAIL"
+    message = one_line(measurement.message)
     # Indented, as Go does: no reader takes it for `key: value`.
-    return [f"--- {word}: {name}", f"    {WORDS[measurement.status]}: {one_line(measurement.message)}"]
+    return [f"--- {word}: {name}", f"    {WORDS[measurement.status]}{': ' if message else ''}{message}"]
 
 
 def _results(name: str, measurement: Measurement) -> Iterator[str]:

@@ -112,7 +112,7 @@ def _after_failure(row: Row, settings: Settings) -> str:
 def _unsteady(fine: list[Row]) -> Iterator[Note]:
     unsteady = sorted((row for row in fine if not row.steady), key=lambda row: -(row.spread or 0.0))
     if unsteady:
-        names = [f"{_place(row)}{'' if row.spread is None else f' ±{row.spread:.0%}'}" for row in unsteady]
+        names = [f"{_place(row)}{'' if row.spread is None else f' ±{row.spread * 100:.0f} %'}" for row in unsteady]
         yield _warning(
             f"unsteady: {some(names)}. Do not compare these times. Close other programs, see what `gradmark doctor` "
             "says of this machine, and measure again with `--full`, which takes more processes."

@@ -17,7 +17,7 @@ from types import ModuleType
 from gradmark.errors import SelectionError, WorkloadError
 from gradmark.workloads.workload import Workload
 
-BUILT_IN = ["gradmark.workloads.scalar"]
+BUILT_IN = ["gradmark.workloads.scalar", "gradmark.workloads.operators"]
 ENTRY_POINTS = "gradmark.workloads"
 
 
@@ -72,10 +72,10 @@ def where_it_failed(error: BaseException) -> str:
 
 
 def select(patterns: Sequence[str], keyword: str | None = None) -> list[Workload]:
-    """The workloads that the patterns name: a file, a suite, a name or a glob; all for none. `keyword` narrows them."""
+    """The workloads that the patterns name: a file, a suite, a name or a glob. `keyword` narrows them."""
     chosen: dict[str, Workload] = {}
     known = available()
-    for pattern in patterns or ["*"]:
+    for pattern in patterns or ["scalar"]:
         if pattern.endswith(".py"):
             matching = from_file(Path(pattern))
         else:

@@ -1,0 +1,110 @@
+"""The contract: what a good engine promises, and whether the measurements bear it out.
+
+In: the measurements of one engine on `CONTRACT`'s workloads. Out: a verdict for each promise, with its evidence.
+"""
+
+from collections.abc import Sequence
+
+from gradmark.analyse.scaling import fits
+from gradmark.records import Fit, Measurement, Verdict
+
+# The workloads that the promises need.
+WORKLOADS = ["poly", "expression", "shared", "constants"]
+# A derivative of one function, doubled exactly: its own rounding and that of the last step.
+MOST_ULPS = 4.0
+# In `constants`, one operation in a hundred needs a derivative; recording more than a tenth is recording constants.
+MOST_RECORDED = 0.1
+
+
+def contract(measurements: Sequence[Measurement], engine: str) -> list[Verdict]:
+    """The four promises, in order."""
+    ours = [m for m in measurements if m.cell.engine == engine]
+    sizes = [m for m in ours if m.cell.workload == "poly" and m.status == "ok"]
+    grown = {fit.metric: fit for fit in fits(sizes, "n")} if len(sizes) >= 3 else {}
+    return [
+        _verdict(
+            "recording is linear in the differentiable operations that are executed",
+            engine,
+            [_linear(grown, "forward"), _linear(grown, "tape"), *_constants(ours)],
+            _failures(ours, "poly", "constants"),
+        ),
+        _verdict(
+            "backward is linear in the recorded instructions",
+            engine,
+            [_linear(grown, "backward")],
+            _failures(ours, "poly"),
+        ),
+        _verdict(
+            "a reused tape does not allocate in steady state",
+            engine,
+            [_allocations(m) for m in ours if m.cell.workload in ("expression", "poly") and m.status == "ok"],
+            _failures(ours, "expression", "poly"),
+        ),
+        _verdict(
+            "gradients add up exactly, to rounding",
+            engine,
+            [_exact(m) for m in ours if m.cell.workload in ("shared", "expression") and m.accuracy is not None],
+            _failures(ours, "shared", "expression"),
+        ),
+    ]
+
+
+# A finding: kept (True), broken (False) or unknown (None), and its words.
+Finding = tuple[bool | None, str]
+
+
+def _verdict(claim: str, engine: str, findings: Sequence[Finding], failures: Sequence[str]) -> Verdict:
+    """Broken if one finding is, undecided if one is unknown, kept if all are kept; never kept without evidence."""
+    said = [text for _, text in findings if text] + list(failures)
+    states = [state for state, _ in findings]
+    if False in states or any("wrong-gradient" in text for text in failures):
+        verdict = "broken"
+    elif not findings or all(state is None for state in states):
+        verdict = "not measured"
+    elif None in states or failures:
+        verdict = "undecided"
+    else:
+        verdict = "kept"
+    return Verdict(claim=claim, verdict=verdict, evidence="; ".join(said) or "nothing was measured", engine=engine)  # type: ignore[arg-type]
+
+
+def _failures(measurements: Sequence[Measurement], *workloads: str) -> list[str]:
+    return [
+        f"{m.cell.row}: {m.status}: {m.message}"
+        for m in measurements
+        if m.cell.workload in workloads and m.status != "ok"
+    ]
+
+
+def _linear(grown: dict[str, Fit], metric: str) -> Finding:
+    fit = grown.get(metric)
+    if fit is None:
+        return None, f"{metric}: no numbers for three sizes"
+    text = f"{metric} grows as n^{fit.p:.2f} ({fit.low:.2f} to {fit.high:.2f}): {fit.verdict}"
+    if fit.verdict == "superlinear":
+        return False, text
+    return (None if fit.verdict == "unclear" else True), text
+
+
+def _constants(measurements: Sequence[Measurement]) -> list[Finding]:
+    for m in measurements:
+        if m.cell.workload == "constants" and m.tape is not None and m.tape.instructions is not None and m.operations:
+            share = m.tape.instructions / m.operations
+            text = f"of {m.operations} operations, 99 % on constants, {m.tape.instructions} are on the tape"
+            return [(share <= MOST_RECORDED, text)]
+    return []
+
+
+def _allocations(measurement: Measurement) -> Finding:
+    memory, row = measurement.memory, measurement.cell.row
+    if memory is None or memory.allocations is None:
+        return None, f"{row}: {memory.reason if memory else 'not counted'}"
+    return memory.allocations == 0, f"{row}: {memory.allocations:g} allocations in an iteration"
+
+
+def _exact(measurement: Measurement) -> Finding:
+    accuracy, row = measurement.accuracy, measurement.cell.row
+    assert accuracy is not None
+    if accuracy.ulps is None:
+        return None, f"{row}: no exact reference"
+    return accuracy.ulps <= MOST_ULPS, f"{row}: {accuracy.ulps:.2g} ulp"

@@ -1,0 +1,92 @@
+"""`gradmark hypothesis`: a claim, its two arms, the measured verdict."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gradmark.commands.measuring import measure, measuring
+from gradmark.commands.verdicts import exit_code, print_verdicts
+from gradmark.errors import SelectionError
+from gradmark.records import Cell, Settings
+
+if TYPE_CHECKING:
+    from gradmark.analyse.hypotheses import Arm, Hypothesis
+
+
+@click.command()
+@click.argument("names", nargs=-1)
+@measuring
+def command(names: tuple[str, ...], settings: Settings, store: Path) -> None:
+    """Test hypotheses: NAMES of built-in ones, or Python files with your own; all built-in ones without it.
+
+    Exit code 1 when one is refuted, 3 when one cannot be decided.
+    """
+    from gradmark.analyse.hypotheses import judge
+
+    chosen = choose(names)
+    cells = {cell.id: cell for hypothesis, file in chosen for cell in cells_of(hypothesis, file)}
+    run, path = measure(list(cells.values()), settings, store)
+    verdicts = [judge(hypothesis, run.measurements) for hypothesis, _ in chosen]
+    print_verdicts(verdicts)
+    click.echo(f"\nrun file: {path}")
+    sys.exit(exit_code(verdicts))
+
+
+def choose(names: tuple[str, ...]) -> "list[tuple[Hypothesis, str | None]]":
+    """Hypotheses by name or from files, each with the file it came from."""
+    import difflib
+    import runpy
+
+    from gradmark.analyse.hypotheses import BUILT_IN, Hypothesis
+    from gradmark.workloads.selection import where_it_failed
+
+    known = {hypothesis.name: hypothesis for hypothesis in BUILT_IN}
+    found: list[tuple[Hypothesis, str | None]] = []
+    for name in names or tuple(known):
+        if name.endswith(".py"):
+            try:
+                values = runpy.run_path(name).values()
+            except Exception as error:
+                raise SelectionError(f"{name} cannot be loaded: {where_it_failed(error)}") from error
+            own: list[tuple[Hypothesis, str | None]] = [
+                (value, name) for value in values if isinstance(value, Hypothesis)
+            ]
+            if not own:
+                raise SelectionError(f"{name} has no Hypothesis; see examples/hypothesis.py")
+            found += own
+        elif name in known:
+            found.append((known[name], None))
+        else:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
+            raise SelectionError(f"no hypothesis is called {name!r}; {hint}")
+    return found
+
+
+def cells_of(hypothesis: "Hypothesis", file: str | None) -> list[Cell]:
+    """The two cells of a hypothesis. Workloads are looked for in its own file first."""
+    return [_cell(arm, file) for arm in (hypothesis.first, hypothesis.second)]
+
+
+def _cell(arm: "Arm", file: str | None) -> Cell:
+    from gradmark.engines import discovery
+    from gradmark.errors import WorkloadError
+    from gradmark.workloads.selection import from_file, select
+
+    discovery.check(arm.engine)
+    own = []
+    if file is not None:
+        try:
+            own = [w for w in from_file(Path(file)) if w.name == arm.workload]
+        except WorkloadError:
+            own = []  # a file with hypotheses only
+    workload = own[0] if own else select([arm.workload])[0]
+    return Cell(
+        engine=arm.engine,
+        workload=workload.name,
+        suite=workload.suite,
+        params=dict(arm.params),
+        file=file if own else None,
+    )

@@ -1,0 +1,42 @@
+"""`gradmark scale`: cost against size, the sweep and the fit."""
+
+from pathlib import Path
+
+import click
+
+from gradmark.commands.measuring import DEFAULT_ENGINE, measure, measuring
+from gradmark.commands.run import growth, show
+from gradmark.engines import discovery
+from gradmark.errors import SelectionError
+from gradmark.records import Settings
+
+
+@click.command()
+@click.argument("workload")
+@click.option("-e", "--engine", "engines", multiple=True, help="Engine to measure; again for more. Default: tapegrad.")
+@measuring
+def command(workload: str, engines: tuple[str, ...], settings: Settings, store: Path) -> None:
+    """Sweep the sizes of WORKLOAD and fit cost = a + b·n^p, for time, allocations, tape and memory."""
+    from gradmark.measure.orchestrator import cells_of
+    from gradmark.workloads.selection import select
+
+    engines = engines or (DEFAULT_ENGINE,)
+    for engine in engines:
+        discovery.check(engine)
+    chosen = select([workload])
+    for one in chosen:
+        if not any(len([v for v in values if not isinstance(v, str)]) >= 3 for values in one.sizes.values()):
+            raise SelectionError(
+                f"{one.name} has no parameter with three sizes or more; `gradmark list` shows which do"
+            )
+    run, path = measure(cells_of(chosen, engines, full=True), settings, store)
+    show(run, "table")
+    fitted, suspected = growth(run)
+    for name, fits in fitted:
+        click.echo(f"\n{name}: cost = a + b·n^p")
+        for fit in fits:
+            interval = f"{fit.low:.2f} to {fit.high:.2f}"
+            click.echo(f"  {fit.metric:12} p = {fit.p:.2f}  ({interval})  {fit.verdict}")
+    for text in suspected:
+        click.echo(f"suspect: {text}")
+    click.echo(f"\nrun file: {path}")

@@ -1,0 +1,90 @@
+"""What every adapter must do, run over all of them."""
+
+import pytest
+
+from gradmark.engines import discovery
+from gradmark.engines.protocol import Capabilities
+from gradmark.errors import UnsupportedError
+from gradmark.measure.accuracy import exact_gradient
+from gradmark.records import TapeSize
+from gradmark.workloads.selection import available
+
+ENGINES = list(discovery.known())
+CELLS = [(w, w.points(full=False)[-1]) for w in available() if w.suite == "scalar"]
+
+
+def prepared(name, workload, params):
+    try:
+        return discovery.load(name).prepare(workload, workload.draw(0, params), params)
+    except UnsupportedError as reason:
+        pytest.skip(str(reason))
+
+
+def iterate(session):
+    if session.total is not None:
+        session.total()
+    else:
+        session.forward()
+        session.backward()
+    session.synchronize()
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_capabilities_are_capabilities(name):
+    can = discovery.load(name).capabilities()
+    assert isinstance(can, Capabilities)
+    assert can.gradients or can.reason
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize(("workload", "params"), CELLS, ids=lambda part: getattr(part, "name", None) or str(part))
+def test_the_gradient_is_right_each_time(name, workload, params):
+    engine = discovery.load(name)
+    session = prepared(name, workload, params)
+    if not engine.capabilities().gradients:
+        assert session.primal is not None
+        session.primal()
+        return
+    exact = [high for high, _ in exact_gradient(workload, workload.draw(0, params), params)]
+    for _ in range(3):
+        iterate(session)
+        got = list(session.gradients())
+        assert all(type(g) is float for g in got)
+        assert got == pytest.approx(exact, rel=engine.capabilities().tolerance)
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_backward_can_be_repeated_on_one_recording(name):
+    workload, params = next(cell for cell in CELLS if cell[0].name == "expression")
+    session = prepared(name, workload, params)
+    if session.backward is None or session.gradients is None:
+        pytest.skip("no backward of its own")
+    session.forward()
+    session.backward()
+    once = list(session.gradients())
+    session.backward()
+    assert list(session.gradients()) == once
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_two_sessions_do_not_meet(name):
+    workload, params = next(cell for cell in CELLS if cell[0].name == "difference_check")
+    engine = discovery.load(name)
+    if not engine.capabilities().gradients:
+        pytest.skip(engine.capabilities().reason)
+    first, second = (engine.prepare(workload, inputs, params) for inputs in ([1.0, 2.0, 3.0], [0.5, 1.5, 2.5]))
+    iterate(first)
+    before = list(first.gradients())
+    iterate(second)
+    assert list(first.gradients()) == before
+    assert list(second.gradients()) != before
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_the_tape_is_a_size_or_none(name):
+    workload, params = next(cell for cell in CELLS if cell[0].name == "poly")
+    session = prepared(name, workload, params)
+    if session.forward is not None:
+        session.forward()
+    size = session.tape()
+    assert size is None or (isinstance(size, TapeSize) and (size.instructions or 0) >= 0)

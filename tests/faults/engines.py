@@ -1,0 +1,187 @@
+"""Engines with a fault each, wrapped round tapegrad: what a laboratory must see."""
+
+import dataclasses
+import os
+import signal
+import time
+
+from gradmark import Capabilities, UnsupportedError
+from gradmark.engines.tapegrad import Tapegrad
+
+
+class Faulty(Tapegrad):
+    """tapegrad with one function of its session replaced."""
+
+    def prepare(self, workload, inputs, params):
+        session = super().prepare(workload, inputs, params)
+        return dataclasses.replace(session, **self.faults(session))
+
+    def faults(self, session):
+        return {}
+
+
+class WrongGradient(Faulty):
+    name = "wrong"
+
+    def faults(self, session):
+        return {"gradients": lambda: [g * (1 + 1e-6) for g in session.gradients()]}
+
+
+class NotANumber(Faulty):
+    name = "nan"
+
+    def faults(self, session):
+        return {"gradients": lambda: [float("nan")]}
+
+
+class TooFew(Faulty):
+    name = "too-few"
+
+    def faults(self, session):
+        return {"gradients": list}
+
+
+class Crash(Faulty):
+    name = "crash"
+
+    def faults(self, session):
+        return {"forward": lambda: os.kill(os.getpid(), signal.SIGSEGV)}
+
+
+class Exit(Faulty):
+    name = "exit"
+
+    def faults(self, session):
+        return {"forward": lambda: os._exit(7)}
+
+
+class Hang(Faulty):
+    name = "hang"
+
+    def faults(self, session):
+        return {"backward": lambda: time.sleep(1000)}
+
+
+class Raises(Faulty):
+    name = "raises"
+
+    def faults(self, session):
+        def forward():
+            raise RuntimeError("this engine has a bad day")
+
+        return {"forward": forward}
+
+
+class OutOfMemory(Faulty):
+    name = "out-of-memory"
+
+    def faults(self, session):
+        return {"forward": lambda: bytearray(1 << 40)}
+
+
+class Unsupported(Faulty):
+    name = "unsupported"
+
+    def prepare(self, workload, inputs, params):
+        raise UnsupportedError("this engine has no numbers")
+
+
+class NoSuchDtype(Faulty):
+    name = "float32-only"
+
+    def capabilities(self):
+        return Capabilities(dtypes=("float32",))
+
+
+class Leak(Faulty):
+    """Keeps 1000 bytes of each iteration."""
+
+    name = "leak"
+
+    def faults(self, session):
+        kept = []
+
+        def backward():
+            kept.append(bytearray(1000))
+            session.backward()
+
+        return {"backward": backward}
+
+
+class Allocates(Faulty):
+    """One allocation for each recorded instruction."""
+
+    name = "allocates"
+
+    def faults(self, session):
+        def backward():
+            for _ in range(session.tape().instructions):
+                bytes(600)
+            session.backward()
+
+        return {"backward": backward}
+
+
+class Quadratic(Faulty):
+    """Clears n bytes n times: one clearing for each instruction."""
+
+    name = "quadratic"
+
+    def faults(self, session):
+        def backward():
+            count = session.tape().instructions
+            for _ in range(count):
+                bytearray(4 * count)
+            session.backward()
+
+        return {"backward": backward}
+
+
+class Late(Faulty):
+    """Returns at once and does the work when somebody looks at the result."""
+
+    name = "late"
+
+    def faults(self, session):
+        pending = [False]
+
+        def backward():
+            pending[0] = True
+
+        def gradients():
+            if pending[0]:
+                time.sleep(0.005)
+                session.backward()
+                pending[0] = False
+            return session.gradients()
+
+        return {"backward": backward, "gradients": gradients}
+
+
+class Prints(Faulty):
+    """Talks to standard output, from Python and from below it."""
+
+    name = "prints"
+
+    def faults(self, session):
+        def forward():
+            print("[]")
+            os.write(1, b"{}")
+            session.forward()
+
+        return {"forward": forward}
+
+
+class OnlyBelow(Faulty):
+    """Crashes from n = 100 on."""
+
+    name = "only-below"
+
+    def prepare(self, workload, inputs, params):
+        if params.get("n", 0) >= 100:
+            os._exit(3)
+        return super().prepare(workload, inputs, params)
+
+
+class NotAnEngine:
+    """Has nothing of the protocol."""

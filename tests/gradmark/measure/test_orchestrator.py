@@ -1,0 +1,194 @@
+"""The measuring core, end to end through real worker processes: what is right is measured, each fault is seen."""
+
+from pathlib import Path
+
+import pytest
+
+from gradmark.measure.orchestrator import Orchestrator, cells_of, new_run
+from gradmark.records import Cell, Settings
+from gradmark.workloads.selection import select
+
+TESTS = Path(__file__).parents[2]
+QUICK = Settings(processes=1, blocks=2, block_ns=100_000, timeout_s=30.0, memory=False, pin=False)
+NO_MEMORY = "switched off with --no-memory"
+
+
+@pytest.fixture(autouse=True)
+def faults_can_be_imported(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+
+
+def measured(cells, settings=QUICK):
+    orchestrator = Orchestrator(new_run(cells, settings), lambda run: None)
+    for _ in orchestrator.steps():
+        pass
+    return orchestrator.run.measurements
+
+
+def cell(engine, workload="expression", **params):
+    return Cell(engine=engine, workload=workload, suite="scalar", params=params)
+
+
+def faulty(name, workload="expression", settings=QUICK, **params):
+    (found,) = measured([cell(f"faults.engines:{name}", workload, **params)], settings)
+    return found
+
+
+def test_an_engine_that_is_right():
+    (found,) = measured([cell("tapegrad")], Settings(processes=2, blocks=2, block_ns=100_000))
+    assert (found.status, found.message, found.warnings) == ("ok", "", [])
+    assert found.operations == 3
+    assert found.tape.instructions == 3
+    assert (found.memory.allocations, found.memory.leaked_bytes) == (0.0, 0.0)
+    assert found.memory.retained_bytes > 0
+    assert found.accuracy.reference == "mpmath, 50 digits"
+    assert found.accuracy.ulps <= 2
+    assert [sample.process for sample in found.samples] == [0, 1]
+    for sample in found.samples:
+        assert {name: phase.how for name, phase in sample.phases.items()} == dict.fromkeys(
+            ["primal", "forward", "backward", "total"], "measured"
+        )
+        assert all(len(phase.block_ns) == 2 for phase in sample.phases.values())
+        assert set(sample.once_ns) == {"import", "prepare", "first_call", "warm_up"}
+        assert sample.harness_ns > 0
+
+
+def test_backward_of_a_program_is_derived():
+    (found,) = measured([cell("tapegrad:program")])
+    phases = found.samples[0].phases
+    assert phases["backward"].how == "derived"
+    assert phases["backward"].block_ns == pytest.approx(
+        [t - f for t, f in zip(phases["total"].block_ns, phases["forward"].block_ns, strict=True)]
+    )
+
+
+def test_engines_that_only_evaluate():
+    floats, null = measured([cell("python-floats"), cell("null")])
+    assert list(floats.samples[0].phases) == ["primal"]
+    assert (floats.accuracy, floats.memory.reason) == (None, "python-floats evaluates only")
+    assert set(null.samples[0].phases) == {"primal", "forward", "backward", "total"}
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "message"),
+    [
+        ("WrongGradient", "wrong-gradient", r"off by 1.0e-06 relative"),
+        ("NotANumber", "wrong-gradient", "off by"),
+        ("TooFew", "error", "expected 1 derivatives, one for each input, got 0"),
+        ("Crash", "crash", "ended by SIGSEGV"),
+        ("Exit", "crash", "exit code 7"),
+        ("Raises", "error", "engines.py, line"),
+        ("Unsupported", "unsupported", "this engine has no numbers"),
+        ("NoSuchDtype", "unsupported", "has no dtype float64; it has float32"),
+        ("NotAnEngine", "error", "lacks name, capabilities, prepare"),
+        ("Missing", "error", "has no 'Missing'"),
+        ("OutOfMemory", "out-of-memory", "more than the limit of 8.0 GiB"),
+    ],
+)
+def test_what_goes_wrong_is_a_result(name, status, message):
+    found = faulty(name)
+    assert found.status == status
+    assert message in found.message
+    assert found.samples == []
+
+
+def test_a_hang_is_ended():
+    found = faulty("Hang", settings=Settings(timeout_s=2.0))
+    assert (found.status, found.samples) == ("timeout", [])
+    assert "no result after 2 s" in found.message
+
+
+def test_one_fault_does_no_harm_to_others():
+    cells = [cell("faults.engines:Crash"), cell("tapegrad"), cell("faults.engines:Raises")]
+    assert [m.status for m in measured(cells)] == ["crash", "ok", "error"]
+
+
+def test_what_an_engine_prints_is_not_the_result():
+    assert faulty("Prints").status == "ok"
+
+
+COUNTED = Settings(processes=1, blocks=2, block_ns=100_000, pin=False)
+
+
+def test_a_leak_is_seen():
+    found = faulty("Leak", settings=COUNTED)
+    assert 1000 <= found.memory.leaked_bytes <= 1200
+    assert faulty("Faulty", settings=COUNTED).memory.leaked_bytes == 0.0
+
+
+def test_one_allocation_per_operation_is_seen():
+    found = faulty("Allocates", "poly", COUNTED, n=100)
+    assert found.tape.instructions == 200
+    assert 200 <= found.memory.allocations <= 210
+
+
+def test_an_engine_that_returns_too_early_is_seen():
+    found = faulty("Late")
+    assert found.status == "ok"
+    assert ["work was not finished" in warning for warning in found.samples[0].warnings] == [True]
+    assert faulty("Faulty").samples[0].warnings == []
+
+
+def test_larger_sizes_of_what_failed_are_skipped():
+    sizes = [10, 100, 1000]
+    found = measured([cell("faults.engines:OnlyBelow", "poly", n=n) for n in sizes])
+    assert [m.status for m in found] == ["ok", "crash", "skipped"]
+    assert found[2].message == "poly/n=100 failed: crash"
+
+
+def test_a_user_s_workload_and_a_broken_one():
+    path = str(TESTS / "faults" / "workloads.py")
+    cells = cells_of(select([path]), ["tapegrad"], full=True)
+    assert [c.row for c in cells] == ["fine/n=3", "fine/n=5", "fine/n=7", "broken"]
+    assert {c.file for c in cells} == {path}
+    found = measured(cells)
+    assert [m.status for m in found] == ["ok", "ok", "ok", "error"]
+    assert found[3].message == (
+        "workloads.py, line 16, `return x * undefined_name  # noqa: F821  that is the fault`: "
+        "NameError: name 'undefined_name' is not defined"
+    )
+
+
+def test_the_order_of_a_round_is_random_and_the_same_for_the_same_seed():
+    cells = [cell("null", "poly", n=n) for n in range(8)]
+
+    def order(seed):
+        steps = Orchestrator(new_run(cells, Settings(seed=seed, processes=2)), lambda run: None)
+        steps.inspect = lambda cell: None
+        steps._sampler = lambda number: lambda cell: None
+        return [step.text for step in steps.steps()]
+
+    assert order(0) == order(0) != order(1)
+    assert sorted(order(0)) == sorted(order(1))
+
+
+def test_an_interrupted_run_goes_on():
+    cells = [cell("null"), cell("python-floats")]
+    kept = []
+    orchestrator = Orchestrator(new_run(cells, Settings(processes=2, blocks=2, block_ns=100_000)), kept.append)
+    steps = orchestrator.steps()
+    for _ in range(4):  # two inspections, one timing, and before the next
+        next(steps)
+    halfway = kept[-1]
+    assert not halfway.finished
+    assert sum(len(m.samples) for m in halfway.measurements) == 1
+    resumed = Orchestrator(halfway, kept.append)
+    for _ in resumed.steps():
+        pass
+    assert kept[-1].finished
+    assert [[s.process for s in m.samples] for m in kept[-1].measurements] == [[0, 1], [0, 1]]
+    before = next(m for m in halfway.measurements if m.samples)
+    after = next(m for m in kept[-1].measurements if m.cell == before.cell)
+    assert before.samples[0] in after.samples
+
+
+def test_variants_and_others_stand_beside():
+    cells = cells_of(select(["reuse", "difference_check"]), ["tapegrad", "null"], full=False)
+    assert [c.engine for c in cells] == [
+        "tapegrad",
+        "null",
+        "tapegrad:fresh",
+        "tapegrad",
+        "null",
+        "finite-difference",
+    ]

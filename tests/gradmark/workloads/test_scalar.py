@@ -1,0 +1,46 @@
+"""The scalar suite: every workload is differentiable where it is used, and counts its operations rightly."""
+
+import math
+
+import pytest
+
+import tapegrad
+from gradmark.engines.python_floats import FLOATS
+from gradmark.engines.tapegrad import namespace
+from gradmark.measure.accuracy import exact_gradient
+from gradmark.workloads.selection import available
+
+CELLS = [(w, params) for w in available() for params in w.points()]
+
+
+def recorded(workload, params):
+    tape = tapegrad.Tape()
+    xs = [tape.var(x) for x in workload.draw(0, params)]
+    y = workload.function(namespace(tape.const), *xs, **params)
+    tape.backward(y)
+    return tape, xs, y
+
+
+@pytest.mark.parametrize(("workload", "params"), CELLS, ids=lambda part: getattr(part, "name", None) or str(part))
+def test_value_gradient_and_count(workload, params):
+    inputs = workload.draw(0, params)
+    value = workload.function(FLOATS, *inputs, **params)
+    assert math.isfinite(value)
+    tape, xs, y = recorded(workload, params)
+    assert y.value == pytest.approx(value, rel=1e-9)
+    if params.get("n", 0) <= 1000:
+        exact = [high for high, _ in exact_gradient(workload, inputs, params)]
+        assert [x.grad for x in xs] == pytest.approx(exact, rel=1e-9)
+    declared = workload.count(params)
+    if workload.name == "constants":
+        assert tape.stats().instrs == declared // 100
+    elif workload.suite == "scalar":
+        assert tape.stats().instrs == declared
+
+
+def test_the_suite_has_what_it_promises():
+    names = {w.name for w in available() if w.suite == "scalar"}
+    assert names >= {"expression", "poly", "add_chain", "mul_chain", "chain", "tree", "reuse", "shared", "constants"}
+    assert "difference_check" in names
+    poly = next(w for w in available() if w.name == "poly")
+    assert poly.points(full=False) == [{"n": 10}, {"n": 100}, {"n": 1000}, {"n": 10_000}]

@@ -12,7 +12,7 @@ SOURCES := pyproject.toml setup.py $(wildcard src/tapegrad/scalar/*.py src/tapeg
 .PHONY: run test lint bench clean
 
 run: $(VENV)/built
-	$(BIN)/python benchmarks/scalar.py
+	$(BIN)/gradmark run
 
 test: $(VENV)/built $(VENV)/test
 	$(BIN)/python -m pytest
@@ -23,8 +23,10 @@ lint: $(VENV)/built $(VENV)/lint
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/built $(VENV)/peers
+bench: $(VENV)/built $(VENV)/peers $(VENV)/bench
 	$(BIN)/python benchmarks/scalar.py
+	$(BIN)/python benchmarks/agreement.py
+	$(BIN)/python benchmarks/repeatability.py
 
 $(VENV)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -35,7 +37,7 @@ $(VENV)/built: $(SOURCES) $(VENV)/python
 	$(PIP) install --editable .
 	touch $@
 
-$(VENV)/test $(VENV)/lint: pyproject.toml $(VENV)/python
+$(VENV)/test $(VENV)/lint $(VENV)/bench: pyproject.toml $(VENV)/python
 	$(PIP) install --group $(notdir $@)
 	touch $@
 

@@ -81,7 +81,7 @@ def _over_processes(values: list[float], floor: float, how: How) -> Estimate:
         import numpy as np
         from scipy import stats
 
-        # Percentile, not SciPy's default BCa, whose jackknife is not consistent for a median and warns when it degenerates.
+        # Percentile, not SciPy's default BCa: its jackknife is not consistent for a median, and warns where it fails.
         interval = stats.bootstrap(
             (values,),
             np.median,

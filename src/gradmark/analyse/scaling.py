@@ -52,15 +52,22 @@ def fit(metric: str, sizes: Sequence[float], costs: Sequence[float], spreads: Se
 def fits(measurements: list[Measurement], parameter: str) -> list[Fit]:
     """Fits of times, allocations, tape and peak over the sizes of one parameter, each where three sizes have a value.
 
+    The size is the number of elementary operations where every measurement declares it: promises are about operations,
+    and a parameter may be a depth. Else it is the parameter itself.
     Times are floors, weighted by how far the floors of the processes scatter. Counts are exact: they weigh the same.
     """
     _check_family(measurements, parameter)
+    counted = all(item.operations for item in measurements)
+
+    def size(item: Measurement) -> float:
+        return float(item.operations or 0) if counted else _size(item, parameter)
+
     measured = [item for item in measurements if item.status == "ok"]
-    measured.sort(key=lambda item: _size(item, parameter))
+    measured.sort(key=size)
     found = []
     for metric in (*PHASES, "allocations", "tape", "peak_bytes"):
         points = [(item, cost) for item in measured if (cost := _cost(item, metric)) is not None]
-        sizes = [_size(item, parameter) for item, _ in points]
+        sizes = [size(item) for item, _ in points]
         if len(set(sizes)) >= NEEDED_SIZES:
             spreads = [_spread(item, metric) for item, _ in points] if metric in PHASES else None
             found.append(fit(metric, sizes, [cost for _, cost in points], spreads))

@@ -5,6 +5,7 @@ In: a workload and its inputs. Out: a `Session` of functions without arguments, 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, Protocol
 
 from gradmark.records import Param, TapeSize
@@ -38,6 +39,13 @@ SCALAR_FUNCTIONS = [
     "where",
     "constant",
 ]
+
+
+def namespace(functions: Mapping[str, Any]) -> ModuleType:
+    """The `ops` of a workload. A module, because CPython looks attributes of modules up fastest and most steadily."""
+    made = ModuleType("ops")
+    vars(made).update(functions)
+    return made
 
 
 @dataclass(frozen=True)

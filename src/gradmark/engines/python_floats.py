@@ -3,10 +3,9 @@
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
-from gradmark.engines.protocol import SCALAR_FUNCTIONS, Capabilities, Session
+from gradmark.engines.protocol import SCALAR_FUNCTIONS, Capabilities, Session, namespace
 from gradmark.records import Param
 from gradmark.workloads.workload import Workload
 
@@ -32,7 +31,7 @@ OTHERS = {
     "where": lambda condition, x, y: x if condition else y,
     "constant": float,
 }
-FLOATS = SimpleNamespace(**{name: OTHERS.get(name) or getattr(math, name) for name in SCALAR_FUNCTIONS})
+FLOATS = namespace({name: OTHERS.get(name) or getattr(math, name) for name in SCALAR_FUNCTIONS})
 
 
 class PythonFloats:

@@ -2,20 +2,19 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from types import SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import tapegrad
-from gradmark.engines.protocol import SCALAR_FUNCTIONS, Capabilities, Session
+from gradmark.engines.protocol import SCALAR_FUNCTIONS, Capabilities, Session, namespace
 from gradmark.engines.python_floats import FLOATS, bound
 from gradmark.records import Param, TapeSize
 from gradmark.workloads.workload import Workload
 
 
-def namespace(constant: Callable[[float], Any]) -> SimpleNamespace:
+def operations(constant: Callable[[float], Any]) -> ModuleType:
     """tapegrad's functions, with constants made this way."""
-    functions = {name: getattr(tapegrad, name) for name in SCALAR_FUNCTIONS if name != "constant"}
-    return SimpleNamespace(**functions, constant=constant)
+    return namespace({name: getattr(tapegrad, name, constant) for name in SCALAR_FUNCTIONS})
 
 
 def size_of(tape: tapegrad.Tape) -> TapeSize:
@@ -40,7 +39,7 @@ class Tapegrad:
         """Closures over bound methods: an attribute less to look up in each call."""
         tape = tapegrad.Tape()
         reset, var, zero_grad, propagate = tape.reset, tape.var, tape.zero_grad, tape.backward
-        f = partial(workload.function, namespace(var if self.constants_are_variables else tape.const), **params)
+        f = partial(workload.function, operations(var if self.constants_are_variables else tape.const), **params)
         values = list(inputs)
         xs: Any = None  # the variable, or a list of them
         y: Any = None
@@ -97,7 +96,7 @@ class TapegradFresh:
             nonlocal tape, xs, y
             tape = tapegrad.Tape()
             xs = [tape.var(v) for v in inputs]
-            y = workload.function(namespace(tape.const) if constants else ops, *xs, **params)
+            y = workload.function(operations(tape.const) if constants else ops, *xs, **params)
 
         def backward() -> None:
             tape.zero_grad()
@@ -105,7 +104,7 @@ class TapegradFresh:
 
         # a namespace of its own for each tape costs as much as a small workload, so only where constants are made
         constants = "constant" in workload.function.__code__.co_names
-        ops = namespace(float)
+        ops = operations(float)
         primal = bound(workload, FLOATS, inputs, params)
         return Session(
             primal=primal,
@@ -129,7 +128,7 @@ class TapegradProgram:
         """Records and freezes."""
         tape = tapegrad.Tape()
         xs = [tape.var(v) for v in inputs]
-        y = workload.function(namespace(tape.const), *xs, **params)
+        y = workload.function(operations(tape.const), *xs, **params)
         program = tape.freeze(xs, y)
         evaluate, value_and_grad = program.__call__, program.value_and_grad
         values = list(inputs)

@@ -81,6 +81,12 @@ def test_three_sizes_fix_the_constant_part_at_the_better_bound():
     assert found.p == pytest.approx(2.0, abs=0.01)
 
 
+def test_three_sizes_are_not_trusted_for_their_spreads_either():
+    costs = [5100.0, 6000.0, 15000.0]  # 5000 + 10·n: a is chosen, not fitted, so the misfit must widen the interval
+    found = fitted(FOUR[:3], costs, [0.5] * 3)
+    assert found.high == pytest.approx(fitted(FOUR[:3], costs, None).high)
+
+
 def covered(rng, sizes, spread, known):
     """How often of 60 the interval holds p = 1, for floors of three processes that scatter upwards."""
     held = 0

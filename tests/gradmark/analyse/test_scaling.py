@@ -3,6 +3,7 @@
 import doctest
 import math
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -198,6 +199,17 @@ def test_fits_of_a_sweep_with_a_quadratic_planted_in_backward():
     assert found["backward"].costs == pytest.approx([0.2 * n**2 for n in SEVEN])
     assert found["tape"].costs == [2 * n + 1 for n in SEVEN]
     assert found["allocations"].costs == [0] * 7
+
+
+def test_size_whose_processes_disagree_weighs_less():
+    sweep = [measured(n, times={"total": 5.0 * n}) for n in SEVEN[:6]]
+    calm = measured(10000, times={"total": 10.0 * 10000})  # twice too slow
+    slow = Phase(how="measured", iterations=1, block_ns=[6 * 10.0 * 10000])
+    scattered = msgspec.structs.replace(
+        calm, samples=[*calm.samples[:2], msgspec.structs.replace(calm.samples[2], phases={"total": slow})]
+    )
+    assert fits([*sweep, calm], "n")[0].p > 1.05
+    assert fits([*sweep, scattered], "n")[0].p == pytest.approx(1.0, abs=0.001)
 
 
 def test_order_of_measurements_does_not_matter():

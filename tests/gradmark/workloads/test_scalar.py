@@ -6,7 +6,7 @@ import pytest
 
 import tapegrad
 from gradmark.engines.python_floats import FLOATS
-from gradmark.engines.tapegrad import namespace
+from gradmark.engines.tapegrad import operations
 from gradmark.measure.accuracy import exact_gradient
 from gradmark.workloads.selection import available
 
@@ -16,7 +16,7 @@ CELLS = [(w, params) for w in available() for params in w.points()]
 def recorded(workload, params):
     tape = tapegrad.Tape()
     xs = [tape.var(x) for x in workload.draw(0, params)]
-    y = workload.function(namespace(tape.const), *xs, **params)
+    y = workload.function(operations(tape.const), *xs, **params)
     tape.backward(y)
     return tape, xs, y
 

@@ -4,6 +4,7 @@ In: the measurements of one engine on `CONTRACT`'s workloads. Out: a verdict for
 """
 
 from collections.abc import Sequence
+from typing import Literal
 
 from gradmark.analyse.scaling import fits
 from gradmark.records import Fit, Measurement, Verdict
@@ -49,23 +50,22 @@ def contract(measurements: Sequence[Measurement], engine: str) -> list[Verdict]:
     ]
 
 
-# A finding: kept (True), broken (False) or unknown (None), and its words.
-Finding = tuple[bool | None, str]
+# A finding and its words. Open: measured, but not decided. Missing: not measured.
+Finding = tuple[Literal["kept", "broken", "open", "missing"], str]
 
 
 def _verdict(claim: str, engine: str, findings: Sequence[Finding], failures: Sequence[str]) -> Verdict:
-    """Broken if one finding is, undecided if one is unknown, kept if all are kept; never kept without evidence."""
+    """Broken if one finding is, undecided if one is open, kept if all are kept; never kept without evidence."""
     said = [text for _, text in findings if text] + list(failures)
     states = [state for state, _ in findings]
-    if False in states or any("wrong-gradient" in text for text in failures):
+    verdict: Literal["kept", "broken", "undecided", "not measured"] = "kept"
+    if "broken" in states or any("wrong-gradient" in text for text in failures):
         verdict = "broken"
-    elif not findings or all(state is None for state in states):
+    elif all(state == "missing" for state in states):
         verdict = "not measured"
-    elif None in states or failures:
+    elif set(states) != {"kept"} or failures:
         verdict = "undecided"
-    else:
-        verdict = "kept"
-    return Verdict(claim=claim, verdict=verdict, evidence="; ".join(said) or "nothing was measured", engine=engine)  # type: ignore[arg-type]
+    return Verdict(claim=claim, verdict=verdict, evidence="; ".join(said) or "nothing was measured", engine=engine)
 
 
 def _failures(measurements: Sequence[Measurement], *workloads: str) -> list[str]:
@@ -79,11 +79,11 @@ def _failures(measurements: Sequence[Measurement], *workloads: str) -> list[str]
 def _linear(grown: dict[str, Fit], metric: str) -> Finding:
     fit = grown.get(metric)
     if fit is None:
-        return None, f"{metric}: no numbers for three sizes"
+        return "missing", f"{metric}: no numbers for three sizes"
     text = f"{metric} grows as n^{fit.p:.2f} ({fit.low:.2f} to {fit.high:.2f}): {fit.verdict}"
-    if fit.verdict == "superlinear":
-        return False, text
-    return (None if fit.verdict == "unclear" else True), text
+    if fit.verdict == "unclear":
+        return "open", f"{text}; measure again with --full, or on a calmer machine"
+    return ("broken" if fit.verdict == "superlinear" else "kept"), text
 
 
 def _constants(measurements: Sequence[Measurement]) -> list[Finding]:
@@ -91,20 +91,20 @@ def _constants(measurements: Sequence[Measurement]) -> list[Finding]:
         if m.cell.workload == "constants" and m.tape is not None and m.tape.instructions is not None and m.operations:
             share = m.tape.instructions / m.operations
             text = f"of {m.operations} operations, 99 % on constants, {m.tape.instructions} are on the tape"
-            return [(share <= MOST_RECORDED, text)]
+            return [("kept" if share <= MOST_RECORDED else "broken", text)]
     return []
 
 
 def _allocations(measurement: Measurement) -> Finding:
     memory, row = measurement.memory, measurement.cell.row
     if memory is None or memory.allocations is None:
-        return None, f"{row}: {memory.reason if memory else 'not counted'}"
-    return memory.allocations == 0, f"{row}: {memory.allocations:g} allocations in an iteration"
+        return "missing", f"{row}: {memory.reason if memory else 'not counted'}"
+    return ("broken" if memory.allocations else "kept"), f"{row}: {memory.allocations:g} allocations in an iteration"
 
 
 def _exact(measurement: Measurement) -> Finding:
     accuracy, row = measurement.accuracy, measurement.cell.row
     assert accuracy is not None
     if accuracy.ulps is None:
-        return None, f"{row}: no exact reference"
-    return accuracy.ulps <= MOST_ULPS, f"{row}: {accuracy.ulps:.2g} ulp"
+        return "missing", f"{row}: no exact reference"
+    return ("kept" if accuracy.ulps <= MOST_ULPS else "broken"), f"{row}: {accuracy.ulps:.2g} ulp"

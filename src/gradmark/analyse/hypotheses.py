@@ -5,11 +5,12 @@ In: a `Hypothesis` and a run that has both arms. Out: supported, refuted or unde
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
+from gradmark import units
 from gradmark.analyse.comparisons import compare
 from gradmark.records import Cell, Measurement, Param, Verdict
 
-EXACT = ("allocations", "tape", "peak_bytes")
 PHASES = ("primal", "forward", "backward", "total")
 
 
@@ -104,14 +105,19 @@ def judge(hypothesis: Hypothesis, measurements: Sequence[Measurement]) -> Verdic
     assert not isinstance(first, str)
     assert not isinstance(second, str)
     effect = compare(hypothesis.second.metric, first, second)
-    arms = f"{_named(hypothesis.first)} {_shown(min(first))}, {_named(hypothesis.second)} {_shown(min(second))}"
+    arms = ", ".join(
+        f"{_named(arm)} {_shown(arm.metric, min(found))}"
+        for arm, found in ((hypothesis.first, first), (hypothesis.second, second))
+    )
     interval = "" if effect.low == effect.high else f" ({effect.low:.3g} to {effect.high:.3g})"
-    verdict = "supported" if effect.high < 1.0 else "refuted" if effect.low > 1.0 else "undecided"
-    if effect.low == effect.high == 1.0:
-        verdict = "refuted"  # exact numbers, and equal: nothing is reduced
+    verdict: Literal["supported", "refuted", "undecided"] = "undecided"
+    if effect.high < 1.0:
+        verdict = "supported"
+    elif effect.low > 1.0 or effect.low == effect.high == 1.0:  # exact and equal: nothing is reduced
+        verdict = "refuted"
     return Verdict(
         claim=hypothesis.claim,
-        verdict=verdict,  # type: ignore[arg-type]
+        verdict=verdict,
         evidence=f"{arms}: second is {effect.ratio:.3g} × first{interval}",
         engine=engine,
     )
@@ -122,5 +128,7 @@ def _named(arm: Arm) -> str:
     return f"{arm.engine} {arm.workload}{f' {size}' if size else ''} {arm.metric}"
 
 
-def _shown(number: float) -> str:
-    return f"{number:.4g}"
+def _shown(metric: str, number: float) -> str:
+    if metric in PHASES:
+        return units.time(number)
+    return units.size(number) if metric == "peak_bytes" else f"{number:g}"

@@ -164,9 +164,9 @@ def take_time(job: Job) -> Result:
         for name, t in timed.items()
     }
     if "total" in phases and "backward" not in phases:
-        pairs = zip(phases["total"].block_ns, phases["forward"].block_ns, strict=True)
+        total, forward = phases["total"], phases["forward"].floor_ns  # the floor: a slow forward must not hide backward
         phases["backward"] = Phase(
-            how="derived", iterations=phases["total"].iterations, block_ns=[total - forward for total, forward in pairs]
+            how="derived", iterations=total.iterations, block_ns=[ns - forward for ns in total.block_ns]
         )
     warnings = []
     if "total" in phases and session.gradients is not None and prepared.can.gradients:

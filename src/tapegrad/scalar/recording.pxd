@@ -52,17 +52,6 @@ cdef class Var:
     cdef uint64_t generation
     cdef int32_t index  # -1 for a constant
 
-@cython.final
-cdef class Condition:
-    cdef Recording tape
-    cdef double constant
-    cdef uint64_t generation
-    cdef int32_t lhs
-    cdef int32_t rhs
-    cdef int op
-    cdef bint outcome
-    cdef bint guarded
-
 cdef int check(Var x) except -1
 cdef int check_owner(Store *store, object x) except -1
 cdef object constant(Store *store, double value)

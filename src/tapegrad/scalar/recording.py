@@ -22,7 +22,7 @@ from cython.cimports.cpython.object import (
     PyObject_GenericGetAttr,
     PyTypeObject,
 )
-from cython.cimports.libc.stdint import int32_t, uint8_t
+from cython.cimports.libc.stdint import int32_t, uint8_t, uint64_t
 from cython.cimports.libc.stdlib import free, realloc
 from cython.cimports.tapegrad.scalar.kernels import (
     ABS,
@@ -167,6 +167,45 @@ def variable(store: cython.pointer(Store), value: cython.double) -> object:
 def constant(store: cython.pointer(Store), value: cython.double) -> object:
     """A `Var` that is not on the tape. It survives a reset: nothing of it is recorded."""
     return new_var(store, -1, value)
+
+
+# ---- conditions ------------------------------------------------------------------------------------------------
+
+
+@cython.final
+@cython.no_gc  # it points to a tape, and nothing points to it
+@cython.freelist(64)  # more than are alive in any expression
+@cython.cclass
+class Condition:
+    """What a comparison of `Var`s gives: true or false by value, and known to the tape.
+
+    Branching on it (`if x > 0:`) makes it a guard of the recording; `where(x > 0, a, b)` records the choice instead.
+    """
+
+    tape: Recording
+    constant: cython.double
+    generation: uint64_t
+    lhs: int32_t
+    rhs: int32_t
+    op: cython.int
+    outcome: cython.bint
+    guarded: cython.bint
+
+    def __bool__(self):
+        guard(self)
+        return self.outcome
+
+    def __and__(left, right):
+        return bool(left) & bool(right)
+
+    def __or__(left, right):
+        return bool(left) | bool(right)
+
+    def __eq__(self, other):
+        return bool(self) == other
+
+    def __repr__(self):
+        return f"Condition({bool(self.outcome)})"
 
 
 # ---- operands --------------------------------------------------------------------------------------------------
@@ -326,7 +365,7 @@ def arithmetic(op: cython.int, left: object, right: object) -> object:
 @cython.inline
 def power(left: object, right: object) -> object:
     """`left ** right` as an operator. A square is a product: faster, and rounded once."""
-    if type(left) is Var and is_number(right) and right == 2:
+    if type(left) is Var and type(right) is not Var and is_number(right) and right == 2:
         return arithmetic(MUL, left, left)
     return arithmetic(POW, left, right)
 
@@ -397,9 +436,6 @@ def choose(chosen: object, first: object, second: object) -> object:
     return record(store, WHERE + form, lhs, rhs, a.value if when.outcome else b.value)
 
 
-# ---- conditions ------------------------------------------------------------------------------------------------
-
-
 @cython.cfunc
 @cython.exceptval(-1)
 def check_condition(x: Condition) -> cython.int:
@@ -434,30 +470,6 @@ def guard(x: Condition) -> cython.int:
     store.guards_size = index + 1
     x.guarded = True
     return 0
-
-
-@cython.cclass
-class Condition:
-    """What a comparison of `Var`s gives: true or false by value, and known to the tape.
-
-    Branching on it (`if x > 0:`) makes it a guard of the recording; `where(x > 0, a, b)` records the choice instead.
-    """
-
-    def __bool__(self):
-        guard(self)
-        return self.outcome
-
-    def __and__(left, right):
-        return bool(left) & bool(right)
-
-    def __or__(left, right):
-        return bool(left) | bool(right)
-
-    def __eq__(self, other):
-        return bool(self) == other
-
-    def __repr__(self):
-        return f"Condition({bool(self.outcome)})"
 
 
 # ---- variables -------------------------------------------------------------------------------------------------

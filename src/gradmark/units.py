@@ -11,7 +11,8 @@ COUNTS: Units = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 def _scaled(number: float, units: Units) -> str:
     if not math.isfinite(number):
         return str(number)
-    factor, unit = next((pair for pair in units if abs(number) >= pair[0]), units[-1])
+    # 999.6 of one unit is shown as 1.00 of the next
+    factor, unit = next((pair for pair in units if abs(number) >= 0.9995 * pair[0]), units[-1])
     value = number / factor
     digits = 0 if factor == 1 and value == int(value) else 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
     return f"{value:.{digits}f} {unit}".rstrip()

@@ -3,7 +3,8 @@
 In: a Python function of floats, or of lists, tuples, dicts and arrays of floats. Out: one that also differentiates.
 """
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ def map_numbers(convert: Callable[[Any], Any], tree: Any, dtype: Any = object) -
     if isinstance(tree, dict):
         return {key: map_numbers(convert, item, dtype) for key, item in tree.items()}
     if isinstance(tree, np.ndarray):
+        if type(tree) is not np.ndarray:
+            raise InputError(f"expected a plain array, got {type(tree).__name__}, whose operators mean something else")
         made = np.empty(tree.shape, dtype=dtype)
         for index, item in np.ndenumerate(tree):
             made[index] = convert(item)
@@ -57,7 +60,8 @@ def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) ->
     >>> tapegrad.value_and_grad(lambda p: p["a"] * p["b"])({"a": 2.0, "b": 3.0})
     (6.0, {'a': 3.0, 'b': 2.0})
     """
-    chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    one = not isinstance(argnums, Iterable)
+    chosen = tuple(operator.index(n) for n in ((argnums,) if one else argnums))  # type: ignore[union-attr,arg-type]
 
     def evaluate(*args: Any) -> tuple[float, Any]:
         tape = Tape()
@@ -78,7 +82,7 @@ def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) ->
         if isinstance(result, Var) and not result.is_constant:
             tape.backward(result)
         gradients = tuple(_gradients(variables[argnum], args[argnum]) for argnum in chosen)
-        return tape.value(result), gradients[0] if isinstance(argnums, int) else gradients
+        return tape.value(result), gradients[0] if one else gradients
 
     return evaluate
 

@@ -18,6 +18,8 @@ from tapegrad.testing import check_grads, ridders
         (lambda p: p["a"] * p["b"][1], ({"a": 2.0, "b": [1.0, 3.0]},)),
         (lambda x: (x * x * x).sum(), (np.array([1.0, -2.0, 0.5]),)),
         (lambda x: tapegrad.log(x), (1000.0,)),
+        (lambda x: tapegrad.log(x), (1e-4,)),
+        (lambda x: tapegrad.sqrt(x), (1e-3,)),
         (lambda x: x if x > 0 else -x, (2.0,)),
         (lambda x: 5.0, (2.0,)),
     ],
@@ -58,6 +60,11 @@ def test_other_values_on_numbers_fail():
         check_grads(lambda x: x * x if isinstance(x, Var) else x, 3.0)
 
 
+def test_an_infinite_value_is_no_point_to_check_at():
+    with pytest.raises(GradientError, match="gives inf there"):
+        check_grads(lambda x: tapegrad.exp(x), 1e4)
+
+
 @pytest.mark.parametrize("f", [lambda x: tapegrad.relu(x) + x, lambda x: tapegrad.sqrt(x), lambda x: x * math.nan])
 def test_where_it_is_not_smooth_doubt_is_not_a_pass(f):
     with pytest.raises(GradientError):
@@ -65,6 +72,6 @@ def test_where_it_is_not_smooth_doubt_is_not_a_pass(f):
 
 
 def test_ridders_knows_its_error():
-    slope, error = ridders(math.exp, 1.0)
+    slope, error = ridders(math.exp, 1.0, 1.0)
     assert abs(slope - math.e) <= 1e-10
     assert error <= 1e-9

@@ -53,6 +53,19 @@ def test_of_an_array():
     assert grad(lambda x: x[0] * x[1])(np.array([2, 3], dtype=np.int32)).tolist() == [3.0, 2.0]
 
 
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+@pytest.mark.parametrize(
+    "wrong", [np.asarray([[1.0]]).view(np.matrix), np.ma.array([1.0, 2.0], mask=[0, 1])], ids=["matrix", "masked"]
+)
+def test_arrays_with_other_operators_are_refused(wrong):
+    with pytest.raises(tapegrad.InputError, match="expected a plain array"):
+        grad(lambda x: (x * x).sum())(wrong)
+
+
+def test_argnums_may_be_any_integer():
+    assert grad(lambda x, y: x * y, np.int64(1))(2.0, 3.0) == 2.0
+
+
 def test_a_constant_function_has_gradient_zero():
     assert value_and_grad(lambda x: 7)(3.0) == (7.0, 0.0)
     assert grad(lambda x: x[0] * 0 + 1)([3.0, 4.0]) == [0.0, 0.0]

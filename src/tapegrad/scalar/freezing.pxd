@@ -15,3 +15,4 @@ cdef class Frozen:
     cdef uint8_t *fresh
     cdef int32_t *outputs  # the value that is the output, or -1 - i for constant i
     cdef Py_ssize_t size, inputs_size, outputs_size, constants_size, guards_size, removed, rooms
+    cdef Py_ssize_t most, most_guards  # values and guards that there is room for

@@ -10,6 +10,8 @@ from cython.cimports.libc.stdlib import calloc, free, malloc
 from cython.cimports.tapegrad.scalar.kernels import ADD, CC, CV, FRESH_LHS, FRESH_RHS, INPUT, VC, VV, WHERE
 from cython.cimports.tapegrad.scalar.recording import Guard, Recording, Store, Var
 
+from tapegrad.errors import StaleVarError
+
 
 @cython.cclass
 class Frozen:
@@ -18,6 +20,8 @@ class Frozen:
     def __cinit__(self, tape: Recording, inputs: list, outputs: list):
         source: cython.pointer(Store) = cython.address(tape.store)
         # Bounds: at most every instruction is kept, and each has at most two constants.
+        self.most = source.size
+        self.most_guards = source.guards_size
         most: cython.size_t = source.size + 1
         count: cython.size_t = len(outputs)
         self.ops = cython.cast(cython.pointer(uint8_t), malloc(most))
@@ -87,11 +91,13 @@ class Freezer:
     active: cython.pointer(uint8_t)
     needed: cython.pointer(uint8_t)
     place: cython.pointer(int32_t)
+    count: cython.Py_ssize_t  # values of the recording when room was made for them
 
     def __cinit__(self, tape: Recording, frozen: Frozen):
         self.source = source = cython.address(tape.store)
         self.frozen = frozen
         count: cython.size_t = source.size + 1
+        self.count = source.size
         self.active = cython.cast(cython.pointer(uint8_t), calloc(count, 1))
         self.needed = cython.cast(cython.pointer(uint8_t), calloc(count, 1))
         self.place = cython.cast(cython.pointer(int32_t), calloc(count, 4))
@@ -209,12 +215,26 @@ class Freezer:
         frozen.guards[frozen.guards_size] = found
         frozen.guards_size += 1
 
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def check(self, x: Var) -> cython.int:
+        if x.store is not self.source or (x.index >= 0 and x.generation != self.source.generation):
+            raise StaleVarError("a Var is not of this recording; the tape was reset while it was being frozen")
+        return 0
+
     def run(self, inputs: list, outputs: list):
         source: cython.pointer(Store) = self.source
         frozen: Frozen = self.frozen
         i: cython.Py_ssize_t
         k: cython.Py_ssize_t
         x: Var
+        # Checked here again, where no Python code can run between check and use.
+        if source.size != frozen.most or source.size != self.count or source.guards_size != frozen.most_guards:
+            raise StaleVarError("the tape changed while it was being frozen; freeze again")
+        for x in inputs:
+            self.check(x)
+        for x in outputs:
+            self.check(x)
         for k in range(len(inputs)):
             x = inputs[k]
             self.active[x.index] = True

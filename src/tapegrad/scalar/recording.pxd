@@ -8,6 +8,7 @@ cdef struct Guard:
     double constant
     int32_t lhs
     int32_t rhs
+    int32_t number  # of the comparison, in the order in which the recording made them
     uint8_t op
     uint8_t outcome
 
@@ -54,6 +55,7 @@ cdef class Var:
 
 cdef int check(Var x) except -1
 cdef int check_owner(Store *store, object x) except -1
+cdef int check_condition_owner(Store *store, object x) except -1
 cdef object constant(Store *store, double value)
 cdef object variable(Store *store, double value)
 cdef double as_number(object x) except? -1.0

@@ -116,6 +116,8 @@ def grow(store: cython.pointer(Store)) -> cython.int:
 @cython.exceptval(-1)
 def grow_constants(store: cython.pointer(Store)) -> cython.int:
     count: cython.Py_ssize_t = store.constants_capacity * 2 if store.constants_capacity else 64
+    if count > MOST_VALUES:
+        raise TapeFullError(f"a tape holds at most {MOST_VALUES} constants; call tape.reset() between evaluations")
     moved: cython.p_void = resized(store.constants, count, 8)
     if moved is cython.NULL:
         raise MemoryError(f"no memory for {count} constants; call tape.reset() between evaluations")
@@ -196,16 +198,19 @@ class Condition:
         return self.outcome
 
     def __and__(left, right):
-        return bool(left) & bool(right)
+        return bool(left) & bool(right) if isinstance(left, TRUTHS) and isinstance(right, TRUTHS) else NotImplemented
 
     def __or__(left, right):
-        return bool(left) | bool(right)
+        return bool(left) | bool(right) if isinstance(left, TRUTHS) and isinstance(right, TRUTHS) else NotImplemented
 
     def __eq__(self, other):
         return bool(self) == other
 
     def __repr__(self):
         return f"Condition({bool(self.outcome)})"
+
+
+TRUTHS = (Condition, bool, numpy.bool_)
 
 
 # ---- operands --------------------------------------------------------------------------------------------------
@@ -215,6 +220,16 @@ def check(x: Var) -> cython.int:
     """Raises unless the recording of x is the tape's present one."""
     if x.generation != x.store.generation and x.index >= 0:
         raise_stale(x)
+    return 0
+
+
+def check_condition_owner(store: cython.pointer(Store), x: object) -> cython.int:
+    """Raises if x is a Condition of another tape."""
+    if type(x) is Condition:
+        made: Condition = cython.cast(Condition, x)
+        check_condition(made)
+        if cython.address(made.tape.store) is not store:
+            raise TapeMismatchError("this comparison was made on another tape; compare Vars of this tape")
     return 0
 
 
@@ -267,17 +282,24 @@ def as_number(x: object) -> cython.double:
 
 
 @cython.cfunc
+@cython.exceptval(-1.0, check=True)
+def number_of(x: object) -> cython.double:
+    """The double of what is not a Var. Converting may run a user's code, which may reset the tape: so it comes first,
+    and everything is checked afterwards."""
+    return 0.0 if type(x) is Var else as_number(x)
+
+
+@cython.cfunc
 @cython.exceptval(check=True)
-def operand(store: cython.pointer(Store), x: object) -> Operand:
-    """Value and index (-1 for a constant) of anything that may be an operand on this tape."""
+def operand(store: cython.pointer(Store), x: object, number: cython.double) -> Operand:
+    """Value and index (-1 for a constant) of a Var of this tape, checked now, or of a number converted before."""
     found: Operand
     if type(x) is Var:
         check_owner(store, x)
-        v: Var = cython.cast(Var, x)
-        found.value = v.number
-        found.index = v.index
+        found.value = cython.cast(Var, x).number
+        found.index = cython.cast(Var, x).index
     else:
-        found.value = as_number(x)
+        found.value = number
         found.index = -1
     return found
 
@@ -383,11 +405,11 @@ def binary(op: cython.int, left: object, right: object) -> object:
 @cython.cfunc
 def compare(left: Var, right: object, comparison: cython.int) -> object:
     """A comparison by value: a bool among constants, else a Condition; NotImplemented for what is not a number."""
-    check(left)
     if type(right) is not Var and not is_number(right):
         return NotImplemented
-    a: Operand = operand(left.store, left)
-    b: Operand = operand(left.store, right)
+    number: cython.double = number_of(right)
+    a: Operand = operand(left.store, left, 0.0)
+    b: Operand = operand(left.store, right, number)
     if comparison in (Py_GT, Py_GE):  # a > b is b < a: the kernels need not know both
         a, b = b, a
     op: cython.int = LE
@@ -423,10 +445,12 @@ def choose(chosen: object, first: object, second: object) -> object:
     if type(chosen) is not Condition:
         return first if chosen else second
     when: Condition = cython.cast(Condition, chosen)
+    first_number: cython.double = number_of(first)
+    second_number: cython.double = number_of(second)
     check_condition(when)
     store: cython.pointer(Store) = cython.address(when.tape.store)
-    a: Operand = operand(store, first)
-    b: Operand = operand(store, second)
+    a: Operand = operand(store, first, first_number)
+    b: Operand = operand(store, second, second_number)
     lhs: int32_t = when.lhs if when.lhs >= 0 else immediate(store, when.constant)
     rhs: int32_t = when.rhs if when.rhs >= 0 else immediate(store, when.constant)
     record(store, when.op, lhs, rhs, 1.0 if when.outcome else 0.0)
@@ -465,6 +489,7 @@ def guard(x: Condition) -> cython.int:
     store.guards[index].constant = x.constant
     store.guards[index].lhs = x.lhs
     store.guards[index].rhs = x.rhs
+    store.guards[index].number = cython.cast(int32_t, index)
     store.guards[index].op = cython.cast(uint8_t, x.op)
     store.guards[index].outcome = x.outcome
     store.guards_size = index + 1

@@ -1,8 +1,7 @@
 /* The rules: value and cotangents of every scalar operation, each written once.
  *
- * No include guard: this file is included inside a `switch (op)`, once per use. The includer defines W, the number of
- * points that are worked on together (1 for a tape or a single point, 32 for a block of a batch), and RULES, which is
- * VALUES or COTANGENTS. kernels.h defines the words used here:
+ * No include guard: sweeps.h includes this file inside a `switch (op)`, once for values and once for cotangents, and
+ * that for W = 1 point (a tape, a program at one point) and for W = 32 (a block of a batch). It defines the words:
  *
  *   A B V      blocks of W doubles: first operand, second operand, value
  *   G GA GB    the adjoint of the value (read) and of the operands (added to)

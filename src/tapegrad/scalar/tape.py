@@ -49,6 +49,7 @@ from cython.cimports.tapegrad.scalar.recording import (
     Var,
     as_number,
     binary,
+    check_condition_owner,
     check_owner,
     choose,
     constant,
@@ -85,20 +86,23 @@ def on_tape(store: cython.pointer(Store), result: object) -> object:
 @cython.cfunc
 @cython.exceptval(-1)
 def make_room(store: cython.pointer(Store), count: cython.Py_ssize_t, scratch: cython.bint) -> cython.int:
-    """Room for count adjoints, in steps of the tape's own capacity so that it grows as seldom as the tape does."""
+    """Room for count adjoints, at least twice as much as before, so that it grows as seldom as the tape does."""
     moved: cython.p_void
+    room: cython.Py_ssize_t
     if store.adjoints_capacity < count:
-        moved = realloc(store.adjoints, cython.cast(cython.size_t, store.capacity) * 8)
+        room = max(count, 2 * store.adjoints_capacity, 64)
+        moved = realloc(store.adjoints, cython.cast(cython.size_t, room) * 8)
         if moved is cython.NULL:
-            raise MemoryError(f"no memory for {store.capacity} adjoints")
+            raise MemoryError(f"no memory for {room} adjoints")
         store.adjoints = cython.cast(cython.p_double, moved)
-        store.adjoints_capacity = store.capacity
+        store.adjoints_capacity = room
     if scratch and store.scratch_capacity < count:
-        moved = realloc(store.scratch, cython.cast(cython.size_t, store.capacity) * 8)
+        room = max(count, 2 * store.scratch_capacity, 64)
+        moved = realloc(store.scratch, cython.cast(cython.size_t, room) * 8)
         if moved is cython.NULL:
-            raise MemoryError(f"no memory for {store.capacity} adjoints of a further backward call")
+            raise MemoryError(f"no memory for {room} adjoints of a further backward call")
         store.scratch = cython.cast(cython.p_double, moved)
-        store.scratch_capacity = store.capacity
+        store.scratch_capacity = room
     return 0
 
 
@@ -245,6 +249,7 @@ class Tape(Recording):
     def where(self, condition, x, y):
         """x where the condition holds, else y; see `tapegrad.where`."""
         check_owner(cython.address(self.store), condition)
+        check_condition_owner(cython.address(self.store), condition)
         check_owner(cython.address(self.store), x)
         check_owner(cython.address(self.store), y)
         return on_tape(cython.address(self.store), choose(condition, x, y))

@@ -107,6 +107,8 @@ def test_what_cannot_be_frozen(tape):
     x = tape.var(1.0)
     y = x * x
     for inputs, outputs, message in [
+        (5, y, "expected a Var, or a sequence of them, as inputs, got 5"),
+        ([x], 5.0, r"expected a Var, or a sequence of them, as outputs, got 5\.0"),
         ([], y, "at least one Var as inputs"),
         ([x], [], "at least one Var as outputs"),
         ([1.0], y, "expected Vars of this tape as inputs, got float"),
@@ -128,3 +130,21 @@ def test_freezing_leaves_the_tape_as_it_was(tape):
     assert tape.stats() == before
     tape.backward(y)
     assert x.grad == 6.0
+
+
+def test_a_tape_that_is_reset_while_it_is_being_frozen(tape):
+    xs = [tape.var(1.0) for _ in range(1000)]
+
+    def outputs():
+        tape.reset()
+        yield tape.var(2.0)
+
+    with pytest.raises(tapegrad.StaleVarError):
+        tape.freeze(xs, outputs())
+
+
+def test_guards_are_numbered_as_they_were_made(tape):
+    x, y = tape.var(2.0), tape.var(5.0)
+    taken = x * x if y > 3 and x < y else x
+    with pytest.raises(tapegrad.GuardError, match="comparison 1 "):
+        tape.freeze([x], taken)([9.0])

@@ -51,8 +51,14 @@ def plain(f, iterations):
 
 @pytest.mark.parametrize(
     ("on_tape", "on_floats"),
-    [(expression(tapegrad.sin), expression(math.sin)), (polynomial, polynomial)],
-    ids=["expression", "polynomial"],
+    [
+        (expression(tapegrad.sin), expression(math.sin)),
+        (polynomial, polynomial),
+        (lambda x: tapegrad.where(x > 0.1, x * x, x), lambda x: x * x if x > 0.1 else x),
+        (lambda x: x * x if x > 0.1 else x, lambda x: x * x if x > 0.1 else x),
+        (lambda x: x ** (x + 1.0), lambda x: x ** (x + 1.0)),
+    ],
+    ids=["expression", "polynomial", "where", "branch", "power"],
 )
 def test_steady_state_makes_no_heap_allocation(on_tape, on_floats, tmp_path):
     counts = {}

@@ -95,6 +95,24 @@ def test_several_outputs_one_after_the_other(tape, order):
     assert (x.grad, y.grad) == (5.0 + 2 * 6.0, 2.0 + 2 * 2.0)
 
 
+def test_a_second_output_on_memory_that_was_used_before(tape):
+    """Adjoints beyond the first sweep must start at zero, whatever an earlier recording left there."""
+    x = tape.var(1.0)
+    y = x
+    for _ in range(200):
+        y = y * 1.0
+    tape.backward(y, seed=7.0)
+    tape.reset()
+    x = tape.var(2.0)
+    first = x * 3.0
+    second = first
+    for _ in range(100):
+        second = second + x
+    tape.backward(first)
+    tape.backward(second)
+    assert (x.grad, first.grad, second.grad) == (3.0 + 103.0, 2.0, 1.0)
+
+
 def test_backward_from_a_variable_itself(tape):
     x = tape.var(2.0)
     tape.backward(x, 3)

@@ -38,6 +38,7 @@ class Environment(Record, frozen=True, kw_only=True):
     os: str
     python: str
     packages: dict[str, str]
+    machine: str = ""  # the architecture, as the system names it
     governor: str | None = None
     virtualisation: str | None = None
     commit: str | None = None
@@ -47,7 +48,7 @@ class Environment(Record, frozen=True, kw_only=True):
         """What differs and makes times incomparable, as `field: ours, theirs`; code and its commit may differ."""
         return [
             f"{field}: {getattr(self, field)}, {getattr(other, field)}"
-            for field in ("cpu", "cores", "memory_bytes", "os", "python", "governor")
+            for field in ("cpu", "machine", "cores", "memory_bytes", "os", "python", "governor")
             if getattr(self, field) != getattr(other, field)
         ]
 
@@ -134,6 +135,7 @@ class Memory(Record, frozen=True, kw_only=True):
     allocations: float | None = None  # net: of the engine, less those of the same loop on plain floats
     gross_allocations: float | None = None
     plain_allocations: float | None = None
+    allocated_bytes: float | None = None  # net, likewise
     leaked_bytes: float | None = None  # still alive later, per iteration, less those of plain floats
     retained_bytes: int | None = None  # alive after one prepare and forward
     peak_bytes: int | None = None  # during prepare, forward and backward

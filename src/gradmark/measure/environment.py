@@ -97,6 +97,7 @@ def collect() -> Environment:
         os=f"{platform.system()} {platform.release()}",
         python=f"{platform.python_implementation()} {platform.python_version()}",
         packages=packages(),
+        machine=platform.machine(),
         governor=governor(),
         virtualisation=virtualisation(),
         commit=commit,

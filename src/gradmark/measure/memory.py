@@ -45,6 +45,7 @@ def measure(make: Callable[[], tuple[Call, ...]], plain: tuple[Call, ...], itera
         allocations=max(0.0, _net(ours[0], theirs[0], count)),
         gross_allocations=ours[0],
         plain_allocations=theirs[0],
+        allocated_bytes=max(0.0, ours[2] - theirs[2]) if _net(ours[0], theirs[0], count) > 0 else 0.0,
         leaked_bytes=max(0.0, _net(ours[1], theirs[1], count)),
         retained_bytes=retained,
         peak_bytes=peak,
@@ -90,28 +91,29 @@ class _Counter:
             work()
         return path
 
-    def per_iteration(self, calls: tuple[Call, ...], count: int) -> tuple[float, float]:
-        """Allocations and bytes left alive, per iteration: the difference of 2K and K iterations, divided by K.
+    def per_iteration(self, calls: tuple[Call, ...], count: int) -> tuple[float, float, float]:
+        """Allocations, bytes left alive, bytes allocated, per iteration: of 2K less of K iterations, divided by K.
 
-        Bytes must also be left by a third K: what is left only once is a cache that grew, not a leak.
+        Bytes must also be left alive by a third K: what is left only once is a cache that grew, not a leak.
         """
-        made, alive = zip(*(self._totals(self._track(_times(calls, n * count))) for n in (1, 2, 3)), strict=True)
+        totals = [self._totals(self._track(_times(calls, n * count))) for n in (1, 2, 3)]
+        made, alive, asked = zip(*totals, strict=True)
         leaked = min(alive[1] - alive[0], alive[2] - alive[1])
-        return (made[1] - made[0]) / count, leaked / count
+        return (made[1] - made[0]) / count, leaked / count, (asked[1] - asked[0]) / count
 
-    def _totals(self, path: Path) -> tuple[int, int]:
-        """Allocations made, and bytes alive at the end."""
+    def _totals(self, path: Path) -> tuple[int, int, int]:
+        """Allocations made, bytes alive at the end, bytes asked for."""
         import memray
 
+        made = asked = 0
         with memray.FileReader(path) as reader:
-            made = sum(
-                record.n_allocations
-                for record in reader.get_allocation_records()
-                if memray.AllocatorType(record.allocator).name not in FREES
-            )
+            for record in reader.get_allocation_records():
+                if memray.AllocatorType(record.allocator).name not in FREES:
+                    made += record.n_allocations
+                    asked += record.size
         with memray.FileReader(path) as reader:
             alive = sum(record.size for record in reader.get_leaked_allocation_records(merge_threads=True))
-        return made, alive
+        return made, alive, asked
 
     def peak_and_alive(self, work: Callable[[], Any], *, keep: bool = False) -> tuple[int, int]:
         """The peak during work, and what is alive at its end; keep holds on to what work returns."""

@@ -69,8 +69,8 @@ def _word(text: str) -> str:
 
 def _configuration(environment: Environment) -> Iterator[str]:
     # Nothing that differs from run to run (commit, run id): benchstat compares only lines of equal configuration.
-    # An environment has no field for the architecture; some systems name it here. What is not known is left out.
-    machine = f"{environment.os} {environment.cpu}".lower()
+    # What is not known is left out.
+    machine = f"{environment.os} {environment.machine} {environment.cpu}".lower()
     goos = next((SYSTEMS[name] for name in SYSTEMS if name in machine), None)
     goarch = next((MACHINES[name] for name in MACHINES if name in machine), None)
     for key, value in (("goos", goos), ("goarch", goarch), ("cpu", one_line(environment.cpu)), ("pkg", "gradmark")):
@@ -108,8 +108,8 @@ def _timed(sample: Sample) -> Iterator[str]:
 def _counted(memory: Memory) -> list[str]:
     if memory.allocations is None or not math.isfinite(memory.allocations):
         return []
-    # How many bytes were allocated is not counted; of no allocation it is known.
-    size = ["0 B/op"] if memory.allocations == 0 else []
+    known = 0.0 if memory.allocations == 0 else memory.allocated_bytes
+    size = [f"{_number(known)} B/op"] if known is not None and math.isfinite(known) else []
     return [*size, f"{_number(memory.allocations)} allocs/op"]
 
 

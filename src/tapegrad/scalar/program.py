@@ -88,7 +88,7 @@ def check_vars(what: str, found: list, tape: Recording) -> cython.void:
 @cython.cfunc
 @cython.exceptval(check=True)
 def pointer_of(array: object) -> cython.p_double:
-    """Where a contiguous array keeps its numbers; by the buffer protocol, because `array.ctypes` takes a microsecond."""
+    """Where a contiguous array keeps its numbers; by the buffer protocol: `array.ctypes` takes a microsecond."""
     view: Py_buffer
     PyObject_GetBuffer(array, cython.address(view), PyBUF_C_CONTIGUOUS)
     start: cython.p_double = cython.cast(cython.p_double, view.buf)

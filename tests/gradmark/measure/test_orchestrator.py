@@ -118,6 +118,7 @@ def test_one_allocation_per_operation_is_seen():
     found = faulty("Allocates", "poly", COUNTED, n=100)
     assert found.tape.instructions == 200
     assert 200 <= found.memory.allocations <= 210
+    assert 200 * 600 <= found.memory.allocated_bytes <= 200 * 700
 
 
 def test_an_engine_that_returns_too_early_is_seen():

@@ -20,6 +20,8 @@ CONFIDENCE = 0.95
 FLOOR_SPREAD_LIMIT = 0.10
 # Medians of A/A runs are off by up to 40 % on a noisy machine; beyond that the machine was busy most of the time.
 MEDIAN_EXCESS_LIMIT = 0.50
+# What is left of an empty call after the subtraction of the harness: up to 5 ns.
+HARNESS_ERROR_NS = 5.0
 # Below this the subtraction of the harness dominates, and its scatter says nothing of the engine.
 JUDGED_ABOVE_NS = 50.0
 
@@ -62,7 +64,7 @@ def summarise(measurement: Measurement) -> Summary:
         once={name: found for name in names if (found := estimate_once(samples, name))},
         ratio=_ratio(phases.get("backward"), phases.get("forward")),
         gradient_ratio=_ratio(total, phases.get("primal")),
-        operations_per_s=1e9 * operations / total.floor if operations and total and total.floor > 0 else None,
+        operations_per_s=1e9 * operations / total.floor if operations and _told(total) and total else None,
         harness_ns=median(sample.harness_ns for sample in samples) if samples else None,
         steady=not unsteady,
         warnings=list(dict.fromkeys(warnings)),
@@ -90,15 +92,22 @@ def _over_processes(values: list[float], floor: float, how: How) -> Estimate:
             method="percentile",
             random_state=np.random.default_rng(SEED),
         ).confidence_interval
-        low, high = float(interval.low), float(interval.high)
+        # a quantile is interpolated, and may round beyond the values themselves
+        low = max(min(values), min(middle, float(interval.low)))
+        high = min(max(values), max(middle, float(interval.high)))
     return Estimate(median=middle, low=low, high=high, floor=floor, processes=len(values), how=how)
 
 
 def _ratio(above: Estimate | None, below: Estimate | None) -> float | None:
     """The ratio of two floors; None where one is missing or was lost in the subtraction of the harness."""
-    if above is None or below is None or above.floor <= 0 or below.floor <= 0:
+    if above is None or below is None or not _told(above) or not _told(below):
         return None
     return above.floor / below.floor
+
+
+def _told(found: Estimate | None) -> bool:
+    """Whether a time is more than what the subtraction of the harness may leave of nothing."""
+    return found is not None and found.floor > HARNESS_ERROR_NS
 
 
 def _unsteadiness(samples: list[Sample], phase: str, found: Estimate) -> list[str]:

@@ -5,6 +5,7 @@ In: a run, fits over sizes, suspects. Out: `Note`s, warnings first. What concern
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from statistics import median
 from typing import Literal
 
 from gradmark import units
@@ -47,6 +48,7 @@ def notes(
         *_unmeasured(fine),
         *_other_warnings(shown),
         *_unfinished(run),
+        *_harness(run),
     ]
     return sorted(found, key=lambda note: note.level == "info")
 
@@ -215,3 +217,13 @@ def _unfinished(run: Run) -> Iterator[Note]:
     if left:
         command = f"`{_quoted(['gradmark', 'run', '--resume', run.id])}`"
         yield _warning(f"unfinished: {len(left)} of {len(run.planned)} rows are not measured yet. {command} goes on.")
+
+
+def _harness(run: Run) -> Iterator[Note]:
+    """What the harness itself costs, because it is not in the numbers."""
+    costs = [sample.harness_ns for m in run.measurements for sample in m.samples]
+    if costs:
+        yield _info(
+            f"harness: a call of an empty function takes {units.time(median(costs))} here; this is subtracted from "
+            "each call, and up to 5 ns of it may be left."
+        )

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from gradmark import units
 from gradmark.records import Accuracy, Fit, Instructions, Measurement, Memory, Run
 from gradmark.report.notes import Note, notes
 
@@ -15,7 +16,12 @@ def said(
     **summary: Any,
 ) -> list[tuple[str, str]]:
     summaries = [make.summary(m, **summary) for m in run.measurements]
-    return [(note.level, note.text) for note in notes(run, fits, suspects, summaries)]
+    return [(note.level, note.text) for note in without_harness(notes(run, fits, suspects, summaries))]
+
+
+def without_harness(found: list[Note]) -> list[Note]:
+    """The notes but for the one that every run with times has."""
+    return [note for note in found if not note.text.startswith("harness:")]
 
 
 def memory(allocations: float = 0.0, leaked_bytes: float = 0.0) -> Memory:
@@ -28,6 +34,17 @@ def ulps(number: float) -> Accuracy:
 
 def fit(metric: str, verdict: Any) -> Fit:
     return Fit(metric=metric, sizes=[], costs=[], a=0, b=1, p=1.52, low=1.4, high=1.6, verdict=verdict)
+
+
+def test_what_the_harness_takes_is_said(make: Any) -> None:
+    run = make.run(make.measurement())
+    (sample,) = {sample.harness_ns for sample in run.measurements[0].samples}
+    (note,) = notes(run, [], [])
+    assert note.level == "info"
+    assert note.text.startswith(
+        f"harness: a call of an empty function takes {units.time(sample)} here; this is subtracted"
+    )
+    assert notes(make.run(), [], []) == []
 
 
 def test_nothing_to_say(make: Any) -> None:
@@ -109,7 +126,7 @@ def test_unsteady_rows_are_one_note_the_worst_first(make: Any) -> None:
         make.summary(m, phases=phases, steady=False, warnings=unsteady)
         for m, phases in zip(run.measurements, (calm, wild), strict=True)
     ]
-    assert notes(run, [], [], summaries) == [
+    assert without_harness(notes(run, [], [], summaries)) == [
         Note(
             level="warning",
             text="unsteady: poly/n=100 on tapegrad ±50 %, poly/n=10 on tapegrad ±12 %. Do not compare these times. "
@@ -267,4 +284,4 @@ def test_commands_can_be_pasted(make: Any) -> None:
 
 def test_estimates_are_made_if_there_are_none(make: Any) -> None:
     run = make.run(make.measurement(memory=memory(leaked_bytes=48.0)))
-    assert [note.text[:5] for note in notes(run, [], [])] == ["leak:"]
+    assert [note.text[:5] for note in without_harness(notes(run, [], []))] == ["leak:"]

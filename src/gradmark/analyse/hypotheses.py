@@ -11,6 +11,9 @@ from gradmark import units
 from gradmark.analyse.comparisons import compare
 from gradmark.records import Cell, Measurement, Param, Verdict
 
+# With fewer rounds the permutation test cannot reach the level, whatever the numbers are: 2/2^6 is the first below it.
+LEAST_ROUNDS = 6
+SIGNIFICANT = 0.05
 PHASES = ("primal", "forward", "backward", "total")
 
 
@@ -111,10 +114,13 @@ def judge(hypothesis: Hypothesis, measurements: Sequence[Measurement]) -> Verdic
     )
     interval = "" if effect.low == effect.high else f" ({effect.low:.3g} to {effect.high:.3g})"
     verdict: Literal["supported", "refuted", "undecided"] = "undecided"
-    if effect.high < 1.0:
-        verdict = "supported"
-    elif effect.low > 1.0 or effect.low == effect.high == 1.0:  # exact and equal: nothing is reduced
-        verdict = "refuted"
+    exact = hypothesis.second.metric not in PHASES
+    if exact:
+        verdict = "supported" if effect.ratio < 1.0 else "refuted"
+    elif effect.p_value is not None and effect.p_value <= SIGNIFICANT:
+        verdict = "supported" if effect.high < 1.0 else "refuted" if effect.low > 1.0 else "undecided"
+    elif len(first) < LEAST_ROUNDS:
+        interval += f"; {LEAST_ROUNDS} processes or more can decide"
     return Verdict(
         claim=hypothesis.claim,
         verdict=verdict,

@@ -57,7 +57,7 @@ def machine() -> Iterator[Finding]:
         yield Finding(free > 2 << 30, f"free memory: {size(free)}", "" if free > 2 << 30 else "close other programs")
     governor = environment.governor()
     if governor is None:
-        yield Finding(True, "CPU frequency governor: not shown by this system, so not known")
+        yield Finding(False, "CPU frequency governor: not shown by this system", "the frequency may change unseen")
     else:
         steady = governor == "performance"
         advice = "" if steady else "`sudo cpupower frequency-set -g performance` keeps the frequency steady"

@@ -23,9 +23,12 @@ def command(names: tuple[str, ...], settings: Settings, store: Path) -> None:
 
     Exit code 1 when one is refuted, 3 when one cannot be decided.
     """
-    from gradmark.analyse.hypotheses import judge
+    import msgspec
+
+    from gradmark.analyse.hypotheses import LEAST_ROUNDS, judge
 
     chosen = choose(names)
+    settings = msgspec.structs.replace(settings, processes=max(settings.processes, LEAST_ROUNDS))
     cells = {cell.id: cell for hypothesis, file in chosen for cell in cells_of(hypothesis, file)}
     run, path = measure(list(cells.values()), settings, store)
     verdicts = [judge(hypothesis, run.measurements) for hypothesis, _ in chosen]

@@ -11,8 +11,14 @@ from gradmark.records import Cell, Run, Settings
 DEFAULT_ENGINE = "tapegrad"
 
 
-def _memory(context: click.Context, parameter: click.Parameter, value: float) -> int:  # noqa: ARG001
-    return int(value * 2**30)
+def _memory(context: click.Context, parameter: click.Parameter, value: float) -> int:
+    return int(_number(context, parameter, value) * 2**30)
+
+
+def _number(context: click.Context, parameter: click.Parameter, value: float) -> float:
+    if not 0.0 < value < 1e6:  # nan is not
+        raise click.BadParameter(f"expected a number above 0, got {value}", context, parameter)
+    return value
 
 
 OPTIONS = [
@@ -20,7 +26,9 @@ OPTIONS = [
     click.option("--processes", type=click.IntRange(1), help="Fresh processes for each cell. Default: 3, full 10."),
     click.option("--seed", default=0, show_default=True, help="Of the inputs and of the order of the cells."),
     click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of each engine."),
-    click.option("--timeout", type=float, default=60.0, show_default=True, metavar="S", help="Limit of one process."),
+    click.option(
+        "--timeout", type=float, default=60.0, show_default=True, metavar="S", callback=_number, help="Of one process."
+    ),
     click.option(
         "--memory-limit", type=float, default=8.0, show_default=True, metavar="GIB", callback=_memory, help="Likewise."
     ),
@@ -101,6 +109,7 @@ def carry_out(run: Run, store: Path) -> tuple[Run, Path]:
             for step in orchestrator.steps():
                 bar.update(task, total=step.steps, completed=step.done, description=step.text)
     except KeyboardInterrupt:
-        click.echo(f"interrupted; go on with: gradmark run --resume {run.id}", err=True)
+        place = "" if store == runs.FOLDER else f" --store {store}"
+        click.echo(f"interrupted; go on with: gradmark run --resume {run.id}{place}", err=True)
         raise click.Abort from None
     return orchestrator.run, path

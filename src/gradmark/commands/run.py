@@ -7,7 +7,7 @@ import click
 
 from gradmark.commands.measuring import DEFAULT_ENGINE, carry_out, measure, measuring
 from gradmark.engines import discovery
-from gradmark.records import Fit, Run, Settings
+from gradmark.records import Fit, Measurement, Run, Settings
 
 FORMATS = ["table", "go", "markdown", "json", "csv"]
 
@@ -41,7 +41,11 @@ def command(
     from gradmark.workloads.selection import select as choose
 
     if resume is not None:
-        run, path = carry_out(runs.load(runs.find(resume, store)), store)
+        if select or engines or dry_run:
+            raise click.UsageError("--resume goes on with a run as it was planned; leave SELECT, -e and --dry-run out")
+        begun = runs.load(runs.find(resume, store))
+        refuse_elsewhere(begun)
+        run, path = carry_out(begun, store)
     else:
         engines = engines or (DEFAULT_ENGINE,)
         for engine in engines:
@@ -64,6 +68,18 @@ def command(
         click.echo(f"run file: {path}", err=True)
     if all(m.status != "ok" for m in run.measurements):
         sys.exit(1)
+
+
+def refuse_elsewhere(begun: Run) -> None:
+    """Raises if the rest of a run would be measured on another machine."""
+    from gradmark.errors import UnlikeRunsError
+    from gradmark.measure import environment
+
+    differences = begun.environment.unlike(environment.collect())
+    if differences:
+        raise UnlikeRunsError(
+            f"run {begun.id} was begun elsewhere ({'; '.join(differences)}); unlike runs are not mixed: start a new one"
+        )
 
 
 def show(run: Run, form: str) -> None:
@@ -89,6 +105,13 @@ def show(run: Run, form: str) -> None:
             print_tables(tables, said, Console())
 
 
+def _size(measurement: Measurement) -> float:
+    """What is fitted against: operations, or the parameter. Sizes of 0 have no place on a curve."""
+    (value,) = measurement.cell.params.values()
+    number = value if measurement.operations is None else measurement.operations
+    return 0.0 if isinstance(number, str) else float(number)
+
+
 def growth(run: Run) -> tuple[list[tuple[str, list[Fit]]], list[str]]:
     """The fits of every engine and workload with enough sizes, and the suspects for what grows too fast."""
     from gradmark.analyse.scaling import fits
@@ -98,7 +121,7 @@ def growth(run: Run) -> tuple[list[tuple[str, list[Fit]]], list[str]]:
     for index, measurement in enumerate(run.measurements):
         cell = measurement.cell
         numbers = [value for value in cell.params.values() if not isinstance(value, str)]
-        if measurement.status == "ok" and len(numbers) == len(cell.params) == 1:
+        if measurement.status == "ok" and len(numbers) == len(cell.params) == 1 and _size(measurement) > 0:
             groups.setdefault((cell.workload, cell.engine), []).append(index)
     found, suspected = [], []
     for (workload, engine), indices in groups.items():

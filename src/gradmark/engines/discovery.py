@@ -50,8 +50,10 @@ def load(name: str) -> Engine:
     check(name)
     path = known().get(name, name)
     module_name, _, attribute = path.partition(":")
+    if not module_name or not attribute:
+        raise EngineError(f"engine {name!r} is not of the form package.module:Class")
     if "" not in sys.path:
-        sys.path.insert(0, "")  # as `python -m` does: an engine in the current folder is found
+        sys.path.append("")  # an engine in the current folder is found, but hides nothing
     try:
         module = importlib.import_module(module_name)
     except ImportError as error:

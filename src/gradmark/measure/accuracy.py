@@ -13,9 +13,15 @@ from gradmark.engines.finite_difference import FiniteDifference
 from gradmark.records import Accuracy, Param
 from gradmark.workloads.workload import Workload
 
-# 110 digits, a step of 1e-30: truncation takes 60 digits, cancellation leaves 80; both beyond the 50 that are promised.
-DIGITS = 110
+# 250 digits, a step of 1e-30 of the input: truncation takes 60 digits, the difference 30, and a function that is flat
+# to 100 digits, such as sigmoid at 200, still leaves the 50 that are promised.
+DIGITS = 250
 STEP_EXPONENT = -30
+# Slopes to the left and to the right that differ by more than this are two slopes.
+KINK = 1e-15
+# Entries below this many tolerances are judged as if they were that large: 1e-6 for most engines, so that an absolute
+# error of 1e-15 passes and a wrong derivative of 1e-12 does not.
+SMALL = 1e3
 # Stands for an error without bound: a gradient that is not a number where it should be one.
 HUGE = 1e300
 
@@ -28,9 +34,9 @@ def namespace() -> SimpleNamespace:
 
     return SimpleNamespace(
         exp=mp.exp,
-        expm1=lambda x: mp.exp(x) - 1,
+        expm1=mp.expm1,
         log=mp.log,
-        log1p=lambda x: mp.log(1 + x),
+        log1p=mp.log1p,
         sqrt=mp.sqrt,
         sin=mp.sin,
         cos=mp.cos,
@@ -43,7 +49,7 @@ def namespace() -> SimpleNamespace:
         cosh=mp.cosh,
         tanh=mp.tanh,
         sigmoid=lambda x: 1 / (1 + mp.exp(-x)),
-        softplus=lambda x: mp.log(1 + mp.exp(x)),
+        softplus=lambda x: mp.log1p(mp.exp(x)),
         relu=lambda x: max(x, mp.mpf(0)),
         erf=mp.erf,
         abs=abs,
@@ -55,6 +61,10 @@ def namespace() -> SimpleNamespace:
     )
 
 
+class NoReferenceError(Exception):
+    """There is no gradient to compare with, and why."""
+
+
 def exact_gradient(workload: Workload, inputs: Sequence[float], params: Mapping[str, Param]) -> Exact:
     """The gradient as pairs: the nearest double and what is left to the exact number."""
     from mpmath import mp
@@ -62,15 +72,22 @@ def exact_gradient(workload: Workload, inputs: Sequence[float], params: Mapping[
     with mp.workdps(DIGITS):
         ops = namespace()
         point = [mp.mpf(x) for x in inputs]
+        middle = workload.function(ops, *point, **params)
         found = []
         for k, x in enumerate(point):
-            step = mp.mpf(10) ** STEP_EXPONENT * max(1, abs(x))
-            above, below = list(point), list(point)
-            above[k], below[k] = x + step, x - step
-            rise = workload.function(ops, *above, **params) - workload.function(ops, *below, **params)
-            slope = rise / (2 * step)
+            step = mp.mpf(10) ** STEP_EXPONENT * (abs(x) or 1)
+            moved = list(point)
+            moved[k] = x + step
+            right = (workload.function(ops, *moved, **params) - middle) / step
+            moved[k] = x - step
+            left = (middle - workload.function(ops, *moved, **params)) / step
+            if abs(right - left) > KINK * max(abs(right), abs(left), 1):
+                raise NoReferenceError(f"the function has a kink at input {k} = {inputs[k]!r}")
+            slope = (left + right) / 2
             high = float(slope)
-            found.append((high, float(slope - high) if math.isfinite(high) else 0.0))
+            if not math.isfinite(high):
+                raise NoReferenceError(f"the derivative with respect to input {k} = {inputs[k]!r} is not finite")
+            found.append((high, float(slope - high)))
         return found
 
 
@@ -78,19 +95,28 @@ def reference_of(workload: Workload, inputs: Sequence[float], params: Mapping[st
     """The reference gradient, its name, and whether it is exact. Functions that mpmath cannot run get differences."""
     try:
         return exact_gradient(workload, inputs, params), "mpmath, 50 digits", True
-    except (TypeError, AttributeError, ValueError, ZeroDivisionError):
+    except (TypeError, AttributeError, ValueError, ZeroDivisionError) as first:
         session = FiniteDifference().prepare(workload, inputs, params)
         assert session.backward is not None
         assert session.gradients is not None
-        session.backward()
-        return [(float(g), 0.0) for g in session.gradients()], "central differences", False
+        try:
+            session.backward()
+        except (ArithmeticError, ValueError, TypeError) as error:
+            raise NoReferenceError(f"neither mpmath ({first}) nor finite differences ({error}) give one") from error
+        found = [float(g) for g in session.gradients()]
+        if not all(map(math.isfinite, found)):
+            raise NoReferenceError("finite differences give no finite gradient") from first
+        return [(g, 0.0) for g in found], "central differences", False
 
 
 def judge(got: Sequence[Any], exact: Exact, reference: str, tolerance: float, *, is_exact: bool = True) -> Accuracy:
-    """The largest errors of a gradient. Entries that are zero are judged relative to the largest one."""
+    """The largest errors of a gradient, relative to the exact entry, or to `SMALL` where that is smaller.
+
+    A derivative that should cancel to zero leaves roundings of the terms that cancelled, which are not known here.
+    """
+    smallest = SMALL * tolerance
     if len(got) != len(exact):
         raise ValueError(f"expected {len(exact)} derivatives, one for each input, got {len(got)}")
-    largest = max((abs(high) for high, _ in exact), default=0.0)
     relative, ulps = 0.0, 0.0
     for value, (high, low) in zip(got, exact, strict=True):
         error = abs((float(value) - high) - low)
@@ -98,7 +124,7 @@ def judge(got: Sequence[Any], exact: Exact, reference: str, tolerance: float, *,
             error = abs(low)
         if not math.isfinite(error):
             error = HUGE  # JSON has no infinity
-        relative = max(relative, min(HUGE, error / max(abs(high), 1e-9 * largest, 1e-300)))
+        relative = max(relative, min(HUGE, error / max(abs(high), smallest)))
         ulps = max(ulps, min(HUGE, error / math.ulp(high)) if math.isfinite(high) else error)
     if not is_exact:
         tolerance = max(tolerance, FiniteDifference().capabilities().tolerance)

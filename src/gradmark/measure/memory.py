@@ -6,6 +6,7 @@ In: a prepared session and the same loop on plain floats. Out: a `Memory` record
 import sys
 import tempfile
 from collections.abc import Callable
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from gradmark.records import Memory
 FREES = {"FREE", "MUNMAP", "PYMALLOC_FREE"}
 # Iterations of the shorter of two counting runs: enough to see an allocation in each, few enough to be quick.
 LEAST, MOST = 5, 200
+WARM_UP = 20
 COUNTING_NS = 30e6
 
 Call = Callable[[], Any]
@@ -36,8 +38,8 @@ def measure(make: Callable[[], tuple[Call, ...]], plain: tuple[Call, ...], itera
         _, retained = counter.peak_and_alive(lambda: _run(make()[:1], 1), keep=True)
         count = iterations_for(iteration_ns)
         calls = make()
-        _run(calls, 3)
-        _run(plain, 3)
+        _run(calls, max(count, WARM_UP))
+        _run(plain, max(count, WARM_UP))
         ours = counter.per_iteration(calls, count)
         theirs = counter.per_iteration(plain, count)
     return Memory(
@@ -53,7 +55,7 @@ def measure(make: Callable[[], tuple[Call, ...]], plain: tuple[Call, ...], itera
 
 
 def _run(calls: tuple[Call, ...], times: int) -> tuple[Call, ...]:
-    for _ in range(times):
+    for _ in repeat(None, times):  # not range: its numbers above 256 are allocations
         for call in calls:
             call()
     return calls
@@ -92,14 +94,14 @@ class _Counter:
         return path
 
     def per_iteration(self, calls: tuple[Call, ...], count: int) -> tuple[float, float, float]:
-        """Allocations, bytes left alive, bytes allocated, per iteration: of 2K less of K iterations, divided by K.
+        """Allocations, bytes left alive, bytes allocated, per iteration: of 3K less of 2K iterations, divided by K.
 
-        Bytes must also be left alive by a third K: what is left only once is a cache that grew, not a leak.
+        Bytes must be left alive by the second K and the third: what is left only once is a cache that grew, not a leak.
         """
         totals = [self._totals(self._track(_times(calls, n * count))) for n in (1, 2, 3)]
         made, alive, asked = zip(*totals, strict=True)
         leaked = min(alive[1] - alive[0], alive[2] - alive[1])
-        return (made[1] - made[0]) / count, leaked / count, (asked[1] - asked[0]) / count
+        return (made[2] - made[1]) / count, leaked / count, (asked[2] - asked[1]) / count
 
     def _totals(self, path: Path) -> tuple[int, int, int]:
         """Allocations made, bytes alive at the end, bytes asked for."""

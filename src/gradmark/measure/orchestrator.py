@@ -120,7 +120,11 @@ class Orchestrator:
             if known.status != "ok" or any(s.process == number for s in known.samples):
                 return
             if cell.id not in self.references and known.accuracy is not None:
-                self._remember(cell, process.run(self._job("inspect", cell)))  # resumed: the reference is not kept
+                again = process.run(self._job("inspect", cell))  # resumed: the reference is not kept
+                if again.status != "ok":
+                    self._put(msgspec.structs.replace(known, status=again.status, message=again.message))
+                    return
+                self._remember(cell, again)
             result = process.run(self._job("time", cell, number))
             if result.sample is None:
                 self._put(msgspec.structs.replace(known, status=result.status, message=result.message))

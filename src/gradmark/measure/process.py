@@ -24,7 +24,8 @@ THREAD_VARIABLES = [
     "NUMEXPR_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 ]
-WORKER = [sys.executable, "-m", "gradmark.measure.worker"]
+# -P: a random.py in the current folder must not hide Python's own
+WORKER = [sys.executable, "-P", "-m", "gradmark.measure.worker"]
 
 
 def environment(threads: int) -> dict[str, str]:
@@ -35,23 +36,27 @@ def environment(threads: int) -> dict[str, str]:
 
 def run(job: Job, command: list[str] | None = None) -> Result:
     """Runs a job in a process of its own. A crash, a hang or a kill is a result with a status."""
-    process = subprocess.Popen(
-        command or WORKER,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment(job.settings.threads),
-        start_new_session=True,  # so that it can be ended with whatever it started
-    )
-    try:
-        answer, said = process.communicate(msgspec.json.encode(job), timeout=job.settings.timeout_s)
-    except subprocess.TimeoutExpired:
-        return Result(
-            status="timeout",
-            message=f"no result after {job.settings.timeout_s:g} s; allow more with --timeout, or look for a hang",
+    # What it says goes to a file, not a pipe: a pipe stays open as long as anything that the worker started.
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(
+            command or WORKER,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=environment(job.settings.threads),
+            start_new_session=True,  # so that it can be ended with whatever it started
         )
-    finally:
-        end(process)
+        try:
+            answer, _ = process.communicate(msgspec.json.encode(job), timeout=job.settings.timeout_s)
+        except subprocess.TimeoutExpired:
+            return Result(
+                status="timeout",
+                message=f"no result after {job.settings.timeout_s:g} s; allow more with --timeout, or look for a hang",
+            )
+        finally:
+            end(process)
+        errors.seek(max(0, errors.seek(0, os.SEEK_END) - 4096))
+        said = errors.read()
     if process.returncode == 0:
         try:
             return msgspec.json.decode(answer, type=Result)

@@ -11,9 +11,9 @@ from typing import Any
 
 # A block lasts at least this many times what the clock can tell apart: an error of 0.1 %.
 RESOLUTIONS = 1000
-# Warm-up ends when a block is within 10 % of the fastest so far, or after this many.
-WARM_UP_BLOCKS = 6
-STEADY = 1.10
+# Warm-up ends when a block takes the same time as the one before, to 10 %, or after this many.
+WARM_UP_BLOCKS = 10
+STEADY = 0.10
 
 Call = Callable[[], Any]
 
@@ -61,28 +61,44 @@ class Timed:
         self.iterations = 1
         self.block_ns: list[float] = []
         self.warm_up_ns = 0.0
+        self.least_ns = 0.0
 
     def _block(self) -> float:
         self.before()
         return float(elapsed_ns(self.calls, self.iterations, self.finish))
 
     def warm_up(self, least_ns: float) -> None:
-        """Finds the number of iterations, and runs blocks until they are steady."""
+        """Finds the number of iterations, and runs blocks until two in a row take the same time."""
+        self.least_ns = least_ns
         start = time.perf_counter_ns()
-        while (taken := self._block()) < least_ns:
-            grow = least_ns / max(taken, 1.0) * 1.1
-            self.iterations = max(self.iterations + 1, int(self.iterations * min(grow, 100.0)))
-        fastest = taken
+        self._block()  # the first call may compile, and says nothing about the next
+        taken = self._fill()
         for _ in range(WARM_UP_BLOCKS):
-            taken = self._block()
-            fastest = min(fastest, taken)
-            if taken <= fastest * STEADY:
+            before, taken = taken, self._block()
+            if taken < 0.5 * least_ns:
+                taken = self._fill()
+            elif abs(taken - before) <= STEADY * before:
                 break
         self.warm_up_ns = time.perf_counter_ns() - start
 
+    def _fill(self) -> float:
+        """Raises the iterations until two blocks in a row last long enough."""
+        while True:
+            taken = max(self._block(), 1.0)
+            if taken >= self.least_ns:
+                taken = max(self._block(), 1.0)
+                if taken >= 0.5 * self.least_ns:
+                    return taken
+            grow = min(self.least_ns / taken * 1.1, 100.0)
+            self.iterations = max(self.iterations + 1, int(self.iterations * grow))
+
     def add_block(self) -> None:
-        """Times one block."""
-        self.block_ns.append(self._block() / self.iterations)
+        """Times one block. If it has become much shorter, what was timed before was still warming up."""
+        taken = self._block()
+        if taken < 0.5 * self.least_ns:
+            taken = self._fill()
+            self.block_ns.clear()
+        self.block_ns.append(taken / self.iterations)
 
 
 def time_together(phases: list[Timed], blocks: int, least_ns: float) -> None:
@@ -100,6 +116,9 @@ def time_together(phases: list[Timed], blocks: int, least_ns: float) -> None:
         for _ in range(blocks):
             gc.collect()
             for phase in phases:
+                phase.add_block()
+        for phase in phases:  # one that lost its first blocks gets as many as the others
+            while len(phase.block_ns) < blocks:
                 phase.add_block()
     finally:
         gc.enable()

@@ -59,14 +59,13 @@ OPERATIONS["where"] = lambda ops, x, y: ops.where(x < y, x, y)
     suite="operators",
     stresses="one operation",
     sizes={"operation": list(OPERATIONS)},
-    inputs=lambda draw: [draw.uniform(0.1, 0.9) for _ in range(POINTS + 1)],
+    inputs=lambda draw: [draw.uniform(0.1, 0.9) for _ in range(2 * POINTS)],
     operations=lambda operation: 2 * POINTS,  # noqa: ARG005  the operation and an addition, at each point
 )
 def operator(ops: Any, *xs: Any, operation: str) -> Any:
-    """The sum of an operation over 50 points; the last input is the second operand of all."""
+    """The sum of an operation over 50 pairs of inputs: each derivative is that of one operation."""
     apply = OPERATIONS[operation]
-    y = xs[-1]
     total = 0.0
-    for x in xs[:-1]:
+    for x, y in zip(xs[:POINTS], xs[POINTS:], strict=True):
         total = total + apply(ops, x, y)
     return total

@@ -3,6 +3,7 @@
 In: names, suites, globs and files. Out: workloads, or an error with the nearest names.
 """
 
+import contextlib
 import difflib
 import fnmatch
 import importlib
@@ -23,7 +24,12 @@ ENTRY_POINTS = "gradmark.workloads"
 
 def of_module(module: ModuleType) -> list[Workload]:
     """The workloads that a module defines, in the order of its source."""
-    return [thing for thing in vars(module).values() if isinstance(thing, Workload)]
+    found = list({id(thing): thing for thing in vars(module).values() if isinstance(thing, Workload)}.values())
+    names = [workload.name for workload in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise WorkloadError(f"{names.count(name)} workloads of {module.__name__} are called {name!r}; rename them")
+    return found
 
 
 def available() -> list[Workload]:
@@ -49,8 +55,9 @@ def from_file(path: Path) -> list[Workload]:
     sys.modules[name] = module
     sys.path.insert(0, str(path.parent.resolve()))
     try:
-        spec.loader.exec_module(module)
-    except Exception as error:
+        with contextlib.redirect_stdout(sys.stderr):  # what it prints must not get into our output
+            spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
         raise WorkloadError(f"{path} cannot be loaded: {where_it_failed(error)}") from error
     finally:
         sys.path.remove(str(path.parent.resolve()))

@@ -60,6 +60,17 @@ class Workload:
         return {key: value for key, value in params.items() if key in names}
 
 
+def _plain(name: str, key: str, values: Sequence[Any]) -> list[Param]:
+    """Sizes as plain numbers and words; NumPy's numbers become Python's."""
+    found: list[Param] = []
+    for value in values:
+        plain = value.item() if hasattr(value, "item") else value
+        if isinstance(plain, bool) or not isinstance(plain, int | float | str) or plain != plain:
+            raise WorkloadError(f"workload {name}: size {key} must be numbers or words, got {value!r}")
+        found.append(plain)
+    return found
+
+
 def workload(
     *,
     suite: str,
@@ -90,13 +101,15 @@ def workload(
         if unknown:
             raise WorkloadError(f"workload {function.__name__}: quick names sizes that it does not have: {unknown}")
         code = function.__code__
+        checked = {key: _plain(function.__name__, key, values) for key, values in (sizes or {}).items()}
+        checked_quick = {key: _plain(function.__name__, key, values) for key, values in (quick or {}).items()}
         return Workload(
             name=function.__name__,
             suite=suite,
             stresses=stresses,
             function=function,
-            sizes=dict(sizes or {}),
-            quick=dict(quick or {}),
+            sizes=checked,
+            quick=checked_quick,
             file=code.co_filename,
             **more,
         )

@@ -125,7 +125,7 @@ def judge(got: Sequence[Any], exact: Exact, reference: str, tolerance: float, *,
         if not math.isfinite(error):
             error = HUGE  # JSON has no infinity
         relative = max(relative, min(HUGE, error / max(abs(high), smallest)))
-        ulps = max(ulps, min(HUGE, error / math.ulp(high)) if math.isfinite(high) else error)
+        ulps = max(ulps, min(HUGE, error / math.ulp(max(abs(high), smallest))))
     if not is_exact:
         tolerance = max(tolerance, FiniteDifference().capabilities().tolerance)
     return Accuracy(reference=reference, relative_error=relative, ulps=ulps if is_exact else None, tolerance=tolerance)

@@ -93,7 +93,8 @@ class Cell(Record, frozen=True, kw_only=True):
     @property
     def id(self) -> str:
         """A name that no other cell of a run has."""
-        return f"{self.row}/{self.dtype}/{self.device}@{self.engine}"
+        source = f" of {self.file}" if self.file else ""
+        return f"{self.row}/{self.dtype}/{self.device}@{self.engine}{source}"
 
 
 class Phase(Record, frozen=True, kw_only=True):

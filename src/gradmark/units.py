@@ -14,7 +14,7 @@ def _scaled(number: float, units: Units) -> str:
     # 999.6 of one unit is shown as 1.00 of the next
     factor, unit = next((pair for pair in units if abs(number) >= 0.9995 * pair[0]), units[-1])
     value = number / factor
-    digits = 0 if factor == 1 and value == int(value) else 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
+    digits = 0 if factor == 1 and value == int(value) else 2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0
     return f"{value:.{digits}f} {unit}".rstrip()
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import signal
+import subprocess
 import time
 
 from gradmark import Capabilities, UnsupportedError
@@ -181,6 +182,90 @@ class OnlyBelow(Faulty):
         if params.get("n", 0) >= 100:
             os._exit(3)
         return super().prepare(workload, inputs, params)
+
+
+class OnceBackward(Faulty):
+    """The second backward of a recording does nothing."""
+
+    name = "once"
+
+    def faults(self, session):
+        fresh = [False]
+
+        def forward():
+            session.forward()
+            fresh[0] = True
+
+        def backward():
+            if fresh[0]:
+                session.backward()
+                time.sleep(0.0002)
+            fresh[0] = False
+
+        return {"forward": forward, "backward": backward}
+
+
+class WrongLater(Faulty):
+    """Right for twenty calls, then wrong and fast."""
+
+    name = "wrong-later"
+
+    def faults(self, session):
+        calls = [0]
+
+        def backward():
+            calls[0] += 1
+            session.backward()
+
+        return {"backward": backward, "gradients": lambda: session.gradients() if calls[0] < 20 else [777.0]}
+
+
+class Fused(Faulty):
+    """Value and gradient in one call that is cheaper than forward."""
+
+    name = "fused"
+
+    def faults(self, session):
+        def forward():
+            time.sleep(0.0002)
+            session.forward()
+
+        session.forward()
+        return {"forward": forward, "backward": None, "total": session.backward}
+
+
+class WarmAllocations(Faulty):
+    """Allocates five blocks in each iteration, and twenty more in each of the first fifteen."""
+
+    name = "warm-allocations"
+
+    def faults(self, session):
+        calls = [0]
+
+        def backward():
+            calls[0] += 1
+            for _ in range(5 if calls[0] > 15 else 25):
+                bytes(600)
+            session.backward()
+
+        return {"backward": backward}
+
+
+class LeavesAChild(Faulty):
+    """Starts a process that outlives the worker and holds its standard error."""
+
+    name = "leaves-a-child"
+
+    def faults(self, session):
+        subprocess.Popen(["sleep", "20"])
+        return {}
+
+
+class ShowsCores(Faulty):
+    name = "shows-cores"
+
+    def prepare(self, workload, inputs, params):
+        raise UnsupportedError(f"{len(os.sched_getaffinity(0))} cores")
 
 
 class NotAnEngine:

@@ -92,7 +92,7 @@ def _constants(measurements: Sequence[Measurement]) -> list[Finding]:
             share = m.tape.instructions / m.operations
             text = f"of {m.operations} operations, 99 % on constants, {m.tape.instructions} are on the tape"
             return [("kept" if share <= MOST_RECORDED else "broken", text)]
-    return []
+    return [("missing", "constants: no count of what is on the tape")]
 
 
 def _allocations(measurement: Measurement) -> Finding:

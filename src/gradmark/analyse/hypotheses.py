@@ -9,12 +9,14 @@ from typing import Literal
 
 from gradmark import units
 from gradmark.analyse.comparisons import compare
+from gradmark.errors import GradmarkError
 from gradmark.records import Cell, Measurement, Param, Verdict
 
 # With fewer rounds the permutation test cannot reach the level, whatever the numbers are: 2/2^6 is the first below it.
 LEAST_ROUNDS = 6
 SIGNIFICANT = 0.05
 PHASES = ("primal", "forward", "backward", "total")
+METRICS = (*PHASES, "allocations", "tape", "peak_bytes")
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,11 @@ class Arm:
     workload: str
     metric: str
     params: Mapping[str, Param] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """A wrong metric is said at once, not after measuring."""
+        if self.metric not in METRICS:
+            raise GradmarkError(f"no metric is called {self.metric!r}; there are: {', '.join(METRICS)}")
 
 
 @dataclass(frozen=True)

@@ -64,9 +64,6 @@ def main(arguments: list[str] | None = None) -> Any:
     except GradmarkError as error:
         print(f"gradmark: {error}", file=sys.stderr)
         sys.exit(2)
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has left; that is not an error
-        sys.exit(0)
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ def measure(cells: Sequence[Cell], settings: Settings, store: Path) -> tuple[Run
     return carry_out(new_run(cells, settings), store)
 
 
-def carry_out(run: Run, store: Path) -> tuple[Run, Path]:
+def carry_out(run: Run, store: Path, path: Path | None = None) -> tuple[Run, Path]:
     """Measures what a run still lacks, with progress and the time left; what is measured is on disk at any moment."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -95,7 +95,8 @@ def carry_out(run: Run, store: Path) -> tuple[Run, Path]:
     from gradmark.store import runs
 
     runs.ready(store)
-    path = runs.path_of(run, store)
+    path = path or runs.path_of(run, store)
+    runs.ready(path.parent)
     orchestrator = Orchestrator(run, lambda grown: runs.save(grown, path))
     columns = [
         BarColumn(20),

@@ -48,15 +48,17 @@ def operations(measurements: Sequence[Measurement], engine: str) -> list[Operati
     ours = {str(m.cell.params["operation"]): m for m in measurements if m.cell.engine == engine}
     base = ours.pop(BASELINE, None)
     found = [_operation(name, m, base) for name, m in ours.items()]
-    return sorted(found, key=lambda o: -(o.forward_ns or -1.0) - (o.backward_ns or 0.0))
+    return sorted(found, key=lambda o: (bool(o.problem), -(o.forward_ns or 0.0) - (o.backward_ns or 0.0)))
 
 
 def _operation(name: str, measurement: Measurement, base: Measurement | None) -> Operation:
     from gradmark.workloads.operators import POINTS
 
-    if measurement.status != "ok" or base is None or base.status != "ok":
-        culprit = measurement if measurement.status != "ok" or base is None else base
-        return Operation(name, None, None, None, None, None, f"{culprit.status}: {culprit.message}")
+    if base is None:
+        return Operation(name, None, None, None, None, None, "the loop without an operation was not measured")
+    for part in (measurement, base):
+        if part.status != "ok":
+            return Operation(name, None, None, None, None, None, f"{part.status}: {part.message}")
 
     def added(number: float | None, without: float | None) -> float | None:
         return None if number is None or without is None else (number - without) / POINTS

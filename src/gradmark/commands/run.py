@@ -43,9 +43,12 @@ def command(
     if resume is not None:
         if select or engines or dry_run:
             raise click.UsageError("--resume goes on with a run as it was planned; leave SELECT, -e and --dry-run out")
-        begun = runs.load(runs.find(resume, store))
-        refuse_elsewhere(begun)
-        run, path = carry_out(begun, store)
+        place = runs.find(resume, store)
+        begun = runs.load(place)
+        if not begun.finished:
+            refuse_elsewhere(begun)
+        ready(json_file)
+        run, path = carry_out(begun, store, place)
     else:
         engines = engines or (DEFAULT_ENGINE,)
         for engine in engines:
@@ -56,8 +59,7 @@ def command(
                 click.echo(f"{cell.row}  {cell.engine}")
             click.echo(f"{len(cells)} cells, {settings.processes} processes each")
             return
-        if json_file is not None:
-            runs.ready(json_file.parent)
+        ready(json_file)
         run, path = measure(cells, settings, store)
     if json_file is not None:
         runs.save(run, json_file)
@@ -68,6 +70,18 @@ def command(
         click.echo(f"run file: {path}", err=True)
     if all(m.status != "ok" for m in run.measurements):
         sys.exit(1)
+
+
+def ready(json_file: Path | None) -> None:
+    """Raises before measuring if the file cannot be written after it."""
+    from gradmark.errors import StoreError
+    from gradmark.store import runs
+
+    if json_file is None:
+        return
+    runs.ready(json_file.parent)
+    if json_file.is_dir():
+        raise StoreError(f"--json {json_file} is a folder; name a file")
 
 
 def refuse_elsewhere(begun: Run) -> None:

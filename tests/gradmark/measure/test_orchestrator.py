@@ -1,5 +1,6 @@
 """The measuring core, end to end through real worker processes: what is right is measured, each fault is seen."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,55 @@ def test_an_engine_that_returns_too_early_is_seen():
     assert found.status == "ok"
     assert ["work was not finished" in warning for warning in found.samples[0].warnings] == [True]
     assert faulty("Faulty").samples[0].warnings == []
+
+
+def test_a_backward_that_cannot_be_repeated_is_derived():
+    (sample,) = faulty("OnceBackward", settings=Settings(processes=1, blocks=2, memory=False)).samples
+    assert sample.phases["backward"].how == "derived"
+    assert sample.phases["backward"].floor_ns > 100_000
+    assert ["not repeatable on one recording" in warning for warning in sample.warnings] == [True]
+
+
+def test_an_engine_that_turns_wrong_while_it_is_timed():
+    found = faulty("WrongLater")
+    assert (found.status, found.samples) == ("wrong-gradient", [])
+
+
+def test_a_backward_that_cannot_be_told_is_not_a_number():
+    (sample,) = faulty("Fused").samples
+    assert "backward" not in sample.phases
+    assert sample.warnings == ["the whole takes no longer than forward alone, so nothing can be said of backward"]
+
+
+def test_allocations_are_those_of_the_steady_state():
+    assert 5.0 <= faulty("WarmAllocations", settings=COUNTED).memory.allocations <= 8.0  # the loop in it allocates too
+
+
+def test_a_compiled_engine_is_not_credited_with_the_plain_loop():
+    (found,) = measured([cell("tapegrad:program", "chain", f="sin")], COUNTED)
+    assert found.memory.plain_allocations == 1.0  # of the counting loop itself
+    assert found.memory.allocations > 0.0
+
+
+def test_what_a_worker_leaves_behind_does_not_hold_it_up():
+    assert (
+        faulty("LeavesAChild", settings=Settings(processes=1, blocks=2, block_ns=100_000, timeout_s=15.0)).status
+        == "ok"
+    )
+
+
+def test_a_module_of_the_user_s_does_not_hide_python_s_own(tmp_path, monkeypatch):
+    (tmp_path / "random.py").write_text("raise RuntimeError('this is not the one that was meant')")
+    monkeypatch.chdir(tmp_path)
+    (found,) = measured([cell("null")])
+    assert found.status == "ok"
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this platform cannot keep processes on cores")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_workers_have_as_many_cores_as_threads(threads):
+    cores = min(threads, len(os.sched_getaffinity(0)))
+    assert faulty("ShowsCores", settings=Settings(threads=threads)).message == f"{cores} cores"
 
 
 def test_larger_sizes_of_what_failed_are_skipped():

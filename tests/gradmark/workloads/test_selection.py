@@ -59,6 +59,29 @@ def test_a_broken_file_shows_its_own_line(tmp_path, text, message):
         select([str(path)])
 
 
+def test_two_of_one_name_in_a_file(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from gradmark import workload\n"
+        "def make(k):\n"
+        "    @workload(suite='mine', stresses='x')\n"
+        "    def f(ops, x):\n"
+        "        return x * k\n"
+        "    return f\n"
+        "a, b = make(1), make(2)\n"
+    )
+    with pytest.raises(WorkloadError, match=r"2 workloads of .* are called 'f'; rename them"):
+        select([str(path)])
+
+
+def test_a_file_that_exits_or_prints(tmp_path, capsys):
+    path = tmp_path / "mine.py"
+    path.write_text("import sys\nprint('hello')\nsys.exit(0)\n")
+    with pytest.raises(WorkloadError, match=r"line 3, `sys\.exit\(0\)`: SystemExit"):
+        select([str(path)])
+    assert capsys.readouterr().out == ""
+
+
 def test_a_file_that_is_not_there():
     with pytest.raises(SelectionError, match=r"there is no file nowhere\.py"):
         select(["nowhere.py"])

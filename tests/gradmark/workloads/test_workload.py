@@ -1,5 +1,6 @@
 """Workloads: sizes, inputs and counts."""
 
+import numpy as np
 import pytest
 
 from gradmark import Workload, workload
@@ -49,3 +50,14 @@ def test_operations_are_counted_from_the_sizes():
 def test_quick_sizes_must_be_sizes():
     with pytest.raises(WorkloadError, match=r"quick names sizes that it does not have: \{'m'\}"):
         workload(suite="mine", stresses="x", sizes={"n": [1]}, quick={"m": [1]})(lambda ops, x: x)
+
+
+@pytest.mark.parametrize("wrong", [True, None, float("nan"), [1]])
+def test_sizes_are_numbers_or_words(wrong):
+    with pytest.raises(WorkloadError, match="size n must be numbers or words"):
+        workload(suite="mine", stresses="x", sizes={"n": [wrong]})(lambda ops, x: x)
+
+
+def test_sizes_of_numpy_become_plain():
+    made = workload(suite="mine", stresses="x", sizes={"n": np.arange(1, 3)})(lambda ops, x, *, n: x)
+    assert [(type(p["n"]), p["n"]) for p in made.points()] == [(int, 1), (int, 2)]

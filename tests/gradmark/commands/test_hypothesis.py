@@ -1,0 +1,102 @@
+"""`gradmark hypothesis`: built-in ones by name, one's own from a file, wrong names."""
+
+from pathlib import Path
+
+import pytest
+
+from gradmark.analyse.hypotheses import BUILT_IN
+from gradmark.commands.hypothesis import cells_of, choose
+from gradmark.errors import SelectionError
+
+EXAMPLE = str(Path(__file__).parents[3] / "examples" / "hypothesis.py")
+
+
+def test_all_built_in_ones_without_a_name():
+    assert choose(()) == [(hypothesis, None) for hypothesis in BUILT_IN]
+
+
+def test_by_name():
+    ((chosen, file),) = choose(("filtering",))
+    assert (chosen.name, file) == ("filtering", None)
+    assert [(c.engine, c.row, c.suite, c.file) for c in cells_of(chosen, file)] == [
+        ("tapegrad:recording-constants", "constants/n=1000", "scalar", None),
+        ("tapegrad", "constants/n=1000", "scalar", None),
+    ]
+
+
+def test_from_a_file_with_its_own_workloads():
+    ((chosen, file),) = choose((EXAMPLE,))
+    assert (chosen.name, file) == ("products", EXAMPLE)
+    assert [(c.row, c.suite, c.file) for c in cells_of(chosen, file)] == [
+        ("by_power/n=50", "mine", EXAMPLE),
+        ("by_products/n=50", "mine", EXAMPLE),
+    ]
+
+
+def test_a_file_with_hypotheses_only(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from gradmark.analyse.hypotheses import Arm, Hypothesis\n"
+        "h = Hypothesis('h', 'c', Arm('null', 'expression', 'total'), Arm('tapegrad', 'expression', 'total'))\n"
+    )
+    ((chosen, file),) = choose((str(path),))
+    assert [(c.engine, c.workload, c.file) for c in cells_of(chosen, file)] == [
+        ("null", "expression", None),
+        ("tapegrad", "expression", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("replai", "no hypothesis is called 'replai'; did you mean replay?"),
+        ("xyzzy", "no hypothesis is called 'xyzzy'; there are: reuse-allocations, "),
+        ("none.py", "none.py cannot be loaded: "),
+    ],
+)
+def test_wrong_names(gradmark, tmp_path, name, message):
+    called = gradmark("hypothesis", name)
+    assert (called.code, called.out) == (2, "")
+    assert called.err.startswith(f"gradmark: {message}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_without_a_hypothesis(tmp_path):
+    path = tmp_path / "empty.py"
+    path.write_text("x = 1\n")
+    with pytest.raises(SelectionError, match=r"has no Hypothesis; see examples/hypothesis\.py"):
+        choose((str(path),))
+
+
+def test_a_file_that_fails(tmp_path):
+    path = tmp_path / "failing.py"
+    path.write_text("x = 1 / 0\n")
+    with pytest.raises(SelectionError, match=r"failing.py, line 1, `x = 1 / 0`: ZeroDivisionError"):
+        choose((str(path),))
+
+
+def test_an_exact_count_is_decided_by_one_process(gradmark, quick):
+    called = gradmark("hypothesis", "filtering", *quick)
+    assert called.code == 0
+    lines = called.out.splitlines()
+    assert lines[0] == "supported    not recording constants shrinks the tape when constants dominate"
+    assert lines[1].endswith("tapegrad constants n=1000 tape 10: second is 0.01 × first")
+    assert lines[-1].startswith("run file: ")
+
+
+def test_not_measured_is_doubt(gradmark, quick):
+    called = gradmark("hypothesis", "reuse-allocations", *quick)
+    assert called.code == 3
+    assert called.out.splitlines()[1].strip() == ("tapegrad:fresh has no allocations: switched off with --no-memory")
+
+
+def test_two_files_with_workloads_of_one_name(gradmark, quick, tmp_path):
+    text = (
+        "from gradmark import workload\nfrom gradmark.analyse.hypotheses import Arm, Hypothesis\n"
+        "@workload(suite='mine', stresses='x')\ndef f(ops, x):\n    return {body}\n"
+        "h = Hypothesis('h', 'c', Arm('tapegrad', 'f', 'tape'), Arm('tapegrad', 'expression', 'tape'))\n"
+    )
+    (tmp_path / "one.py").write_text(text.format(body="x * x"))
+    (tmp_path / "two.py").write_text(text.format(body="x * x * x * x * x * x"))
+    called = gradmark("hypothesis", "one.py", "two.py", *quick)
+    assert called.code == 2 or "tapegrad f tape 1," in called.out

@@ -1,0 +1,320 @@
+"""`gradmark run`, end to end: what is printed, what is kept, and what becomes of interruptions and missing tools."""
+
+import csv
+import io
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from gradmark.errors import StoreError
+from gradmark.records import Run
+from gradmark.store import runs
+
+TESTS = Path(__file__).parents[2]
+BROKEN = TESTS / "faults" / "workloads.py"
+TWO = ["expression", "-e", "null", "-e", "tapegrad"]
+
+
+def only_run(folder):
+    (path,) = Path(folder).glob("*.json")
+    return path, runs.load(path)
+
+
+def test_a_dry_run_measures_nothing(gradmark, tmp_path):
+    called = gradmark("run", "reuse", "shared", "--dry-run")
+    assert called == (
+        0,
+        "reuse  tapegrad\nreuse  tapegrad:fresh\nshared/k=4  tapegrad\nshared/k=16  tapegrad\n"
+        "4 cells, 3 processes each\n",
+        "",
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_full_has_more_sizes_and_processes(gradmark):
+    called = gradmark("run", "shared", "--full", "--dry-run")
+    assert called.out.splitlines()[-1] == "4 cells, 10 processes each"
+
+
+def test_a_keyword_narrows(gradmark):
+    called = gradmark("run", "-k", "chain", "--dry-run")
+    assert {line.split("/")[0] for line in called.out.splitlines()[:-1]} == {"add_chain", "mul_chain", "chain"}
+
+
+def test_a_real_run_and_its_copy(gradmark, quick, tmp_path):
+    called = gradmark("run", *TWO, *quick, "--seed", "3", "--json", tmp_path / "copy" / "mine.json")
+    assert called.code == 0
+    path, run = only_run(".gradmark/runs")
+    assert called.out.splitlines()[-1] == f"run file: {path}"
+    assert run.finished
+    assert (run.settings.processes, run.settings.seed, run.settings.memory) == (1, 3, False)
+    assert [(m.cell.engine, m.status, len(m.samples)) for m in run.measurements] == [
+        ("null", "ok", 1),
+        ("tapegrad", "ok", 1),
+    ]
+    assert runs.load(tmp_path / "copy" / "mine.json") == run
+
+
+def test_table(gradmark, finished):
+    called = gradmark("run", "--resume", finished, "--store", finished.parent)
+    assert called.code == 0
+    lines = called.out.splitlines()
+    assert lines[0] == "scalar"
+    rule = next(number for number, line in enumerate(lines) if set(line) == {"─"})
+    assert lines[rule - 1].split()[:2] == ["workload", "engine"]
+    assert [line.split()[:2] for line in lines[rule + 1 : rule + 3]] == [
+        ["expression", "null"],
+        ["expression", "tapegrad"],
+    ]
+    assert "n/a allocs, peak (tapegrad): switched off with --no-memory" in lines
+    assert lines[-1] == f"run file: {finished}"
+
+
+def other_format(gradmark, finished, form):
+    called = gradmark("run", "--resume", finished, "--store", finished.parent, "--format", form)
+    assert called.code == 0
+    assert called.err.splitlines()[-1] == f"run file: {finished}"
+    return called.out
+
+
+def test_go(gradmark, finished):
+    lines = other_format(gradmark, finished, "go").splitlines()
+    results = [line for line in lines if line.startswith("Benchmark")]
+    assert [line.split()[0] for line in results] == [
+        "BenchmarkExpression/engine=null",
+        "BenchmarkExpression/engine=tapegrad",
+    ]
+    assert results[1].split()[3::2] == ["ns/op", "fwd-ns/op", "bwd-ns/op"]
+
+
+def test_markdown(gradmark, finished):
+    lines = other_format(gradmark, finished, "markdown").splitlines()
+    assert lines[0] == "### scalar"
+    assert lines[2].startswith("| workload | engine | primal | forward | backward | total |")
+    assert [line.split(" | ")[1] for line in lines[4:6]] == ["null", "tapegrad"]
+
+
+def test_json(gradmark, finished):
+    printed = other_format(gradmark, finished, "json")
+    assert msgspec.json.decode(printed, type=Run) == runs.load(finished)
+
+
+def test_csv(gradmark, finished):
+    rows = list(csv.DictReader(io.StringIO(other_format(gradmark, finished, "csv"))))
+    assert [(row["engine"], row["status"], row["operations"]) for row in rows] == [
+        ("null", "ok", "3"),
+        ("tapegrad", "ok", "3"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["pol"], "no workload or suite is called 'pol'; did you mean poly?"),
+        (["xyzzy"], "no workload or suite is called 'xyzzy'; `gradmark list` shows all; a file must end in .py"),
+        (["poly", "-e", "tapgrad"], "no engine is called 'tapgrad'; did you mean tapegrad"),
+        (["poly", "-k", "zz"], "no selected workload has 'zz' in its name; there are: poly"),
+        (["none.py"], "there is no file none.py; expected a Python file with workloads, or a workload's name"),
+        (["--resume", "latest"], "no run in .gradmark/runs match 'latest'; the newest are: none"),
+        (["--resume", "none.json"], "none.json cannot be read: No such file or directory"),
+    ],
+)
+def test_wrong_names(gradmark, tmp_path, arguments, message):
+    called = gradmark("run", *arguments)
+    assert (called.code, called.out) == (2, "")
+    assert called.err.startswith(f"gradmark: {message}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_does_not_load_is_shown_with_its_line(gradmark, tmp_path):
+    (tmp_path / "mine.py").write_text("import math\nmath.nothing\n")
+    called = gradmark("run", "mine.py")
+    assert called.code == 2
+    assert "mine.py cannot be loaded: mine.py, line 2, `math.nothing`: AttributeError" in called.err
+
+
+def test_a_broken_workload_does_no_harm_to_others(gradmark, quick):
+    called = gradmark("run", BROKEN, *quick)
+    assert called.code == 0
+    _, run = only_run(".gradmark/runs")
+    assert [(m.cell.row, m.status) for m in run.measurements] == [
+        ("fine/n=3", "ok"),
+        ("fine/n=5", "ok"),
+        ("fine/n=7", "ok"),
+        ("broken", "error"),
+    ]
+    assert "NameError: name 'undefined_name' is not defined" in called.out
+
+
+def test_if_everything_fails_the_exit_code_says_so(gradmark, quick):
+    called = gradmark("run", "expression", "-e", "faults.engines:Raises", *quick)
+    assert called.code == 1
+    assert "this engine has a bad day" in called.out
+    path, run = only_run(".gradmark/runs")
+    assert [m.status for m in run.measurements] == ["error"]
+    assert called.out.splitlines()[-1] == f"run file: {path}"
+
+
+@pytest.fixture
+def nothing_is_measured(monkeypatch):
+    def measured(*arguments):
+        raise AssertionError("a worker was started")
+
+    monkeypatch.setattr("gradmark.measure.process.run", measured)
+
+
+@pytest.mark.parametrize("option", ["--store", "--json"])
+@pytest.mark.usefixtures("nothing_is_measured")
+def test_what_cannot_be_written_is_said_before_measuring(gradmark, tmp_path, option):
+    (tmp_path / "file").write_text("")
+    called = gradmark("run", "expression", option, tmp_path / "file" / "below" / "x.json")
+    assert (called.code, called.out) == (2, "")
+    assert "run files cannot be written to" in called.err
+    assert "Not a directory" in called.err
+
+
+@pytest.mark.usefixtures("nothing_is_measured")
+@pytest.mark.parametrize("damage", [b"", b"{", b'{"id": 3}'])
+def test_a_damaged_run_file_is_refused_and_untouched(gradmark, tmp_path, damage):
+    path = tmp_path / "x.json"
+    path.write_bytes(damage)
+    called = gradmark("run", "--resume", path, "--store", tmp_path)
+    assert (called.code, called.out) == (2, "")
+    assert f"{path} is not a run file, or is damaged" in called.err
+    assert path.read_bytes() == damage
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.usefixtures("nothing_is_measured")
+def test_resuming_a_finished_run_measures_nothing(gradmark, finished):
+    before = runs.load(finished)
+    called = gradmark("run", "--resume", "latest", "--store", finished.parent)
+    assert called.code == 0
+    assert runs.load(finished) == before
+
+
+def interrupted(finished, folder, **changes):
+    """The finished run as it was before its last sample."""
+    run = runs.load(finished)
+    first, last = run.measurements
+    half = msgspec.structs.replace(
+        run, measurements=[first, msgspec.structs.replace(last, samples=[])], finished=False, **changes
+    )
+    folder.mkdir(exist_ok=True)
+    path = runs.path_of(half, folder)
+    runs.save(half, path)
+    return path
+
+
+def test_an_interrupted_run_goes_on(gradmark, finished, tmp_path):
+    path = interrupted(finished, tmp_path / "store")
+    called = gradmark("run", "--resume", path.stem[:12], "--store", path.parent)
+    assert called.code == 0
+    assert called.out.splitlines()[-1] == f"run file: {path}"
+    before, after = runs.load(finished), runs.load(path)
+    assert after.finished
+    assert after.measurements[0] == before.measurements[0]
+    assert [len(m.samples) for m in after.measurements] == [1, 1]
+
+
+@pytest.mark.usefixtures("nothing_is_measured")
+def test_a_dry_run_of_the_rest_is_refused(gradmark, finished, tmp_path):
+    path = interrupted(finished, tmp_path / "store")
+    assert gradmark("run", "--resume", path, "--store", path.parent, "--dry-run").code == 2
+
+
+def test_a_run_of_another_machine_is_not_resumed(gradmark, finished, tmp_path):
+    elsewhere = msgspec.structs.replace(runs.load(finished).environment, cpu="Z80", python="CPython 3.99")
+    path = interrupted(finished, tmp_path / "store", environment=elsewhere)
+    called = gradmark("run", "--resume", path, "--store", path.parent)
+    assert (called.code, called.out) == (2, "")
+    assert "was begun elsewhere (cpu: Z80, " in called.err
+    assert not runs.load(path).finished
+
+
+def test_a_run_is_resumed_in_its_own_file(gradmark, finished, tmp_path):
+    path = interrupted(finished, tmp_path / "elsewhere")
+    assert gradmark("run", "--resume", path).code == 0
+    assert runs.load(path).finished
+
+
+def until_something_is_kept(process, folder):
+    """Waits for the first measurement on disk; the process is then in the middle of its work."""
+    while process.poll() is None:
+        for path in folder.glob("*.json"):
+            try:
+                if runs.load(path).measurements:
+                    return path
+            except StoreError:  # a reader may not see half a file, so this is a failure
+                process.kill()
+                raise
+        time.sleep(0.01)
+    raise AssertionError(process.communicate())
+
+
+LONG = ["run", "expression", "-e", "tapegrad", "-e", "null", "--processes", "5", "--no-memory"]
+
+
+def test_a_killed_run_leaves_a_file_that_can_be_resumed(gradmark, started, tmp_path):
+    process = started(*LONG, "--store", tmp_path / "store", start_new_session=True)
+    path = until_something_is_kept(process, tmp_path / "store")
+    process.kill()
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    half = runs.load(path)
+    assert not half.finished
+    assert gradmark("run", "--resume", half.id, "--store", tmp_path / "store").code == 0
+    whole = runs.load(path)
+    assert whole.finished
+    assert [[s.process for s in m.samples] for m in whole.measurements] == [[0, 1, 2, 3, 4]] * 2
+
+
+@pytest.fixture
+def stopped(started, tmp_path):
+    """A run that was ended with Ctrl-C."""
+    store = tmp_path / "store"
+    process = started(*LONG, "--store", store, start_new_session=True)
+    path = until_something_is_kept(process, store)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate()
+    return process.returncode, err, path, store
+
+
+def test_an_interruption_says_how_to_go_on(stopped):
+    code, err, path, _ = stopped
+    assert code == 130
+    assert f"interrupted; go on with: gradmark run --resume {path.stem}" in err
+    assert "Traceback" not in err
+    assert not runs.load(path).finished
+
+
+def test_the_advice_after_an_interruption_names_the_store(stopped):
+    _, err, _, store = stopped
+    assert f"--store {store}" in " ".join(err.split())
+
+
+def test_without_memray_the_column_says_why(gradmark, tmp_path, monkeypatch):
+    folder = tmp_path / "without"
+    folder.mkdir()
+    (folder / "memray.py").write_text("raise ImportError('no memray here')\n")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), str(TESTS)]))
+    called = gradmark("run", "expression", "--processes", "1")
+    assert called.code == 0
+    _, run = only_run(".gradmark/runs")
+    reason = "memray is not installed (no memray here); pip install memray (Linux and macOS)"
+    assert [(m.status, m.memory.reason, m.memory.allocations) for m in run.measurements] == [("ok", reason, None)]
+    assert f"n/a allocs, peak: {reason}" in called.out
+
+
+def test_without_valgrind_the_record_says_why(gradmark, tmp_path, monkeypatch, quick):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert shutil.which("valgrind") is None
+    assert gradmark("run", "expression", *quick, "--instructions").code == 0
+    _, run = only_run(".gradmark/runs")
+    (found,) = run.measurements
+    assert (found.instructions.total, found.instructions.reason) == (None, "valgrind is not installed")

@@ -1,0 +1,55 @@
+"""Numbers as people read them."""
+
+import math
+
+import pytest
+
+from gradmark import units
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [
+        (0, "0 ns"),
+        (0.5, "0.50 ns"),
+        (1, "1 ns"),
+        (3.14159, "3.14 ns"),
+        (31.4159, "31.4 ns"),
+        (314.159, "314 ns"),
+        (999.7, "1.00 µs"),
+        (1000, "1.00 µs"),
+        (2_500_000, "2.50 ms"),
+        (60e9, "60.0 s"),
+        (3600e9, "3600 s"),
+        (-1234.5, "-1.23 µs"),
+        (math.inf, "inf"),
+        (math.nan, "nan"),
+    ],
+)
+def test_time(ns, text):
+    assert units.time(ns) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 B"), (1, "1 B"), (1023, "1023 B"), (1024, "1.00 KiB"), (1 << 20, "1.00 MiB"), (8 << 30, "8.00 GiB")],
+)
+def test_size(count, text):
+    assert units.size(count) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0"), (7, "7"), (0.25, "0.25"), (1000, "1.00 k"), (45_600_000, "45.6 M"), (2e12, "2.00 T")]
+)
+def test_count(number, text):
+    assert units.count(number) == text
+
+
+@pytest.mark.parametrize(("ratio", "text"), [(1.0, "+0.0 %"), (1.05, "+5.0 %"), (0.5, "-50.0 %"), (3.0, "+200.0 %")])
+def test_percent(ratio, text):
+    assert units.percent(ratio) == text
+
+
+@pytest.mark.parametrize(("ns", "text"), [(9.996, "10.0 ns"), (99.96, "100 ns")])
+def test_rounding_up_to_fewer_digits(ns, text):
+    assert units.time(ns) == text

@@ -9,6 +9,8 @@ from gradmark.commands.measuring import DEFAULT_ENGINE, carry_out, measure, meas
 from gradmark.engines import discovery
 from gradmark.records import Fit, Measurement, Run, Settings
 
+# Three sizes fit any curve of three parameters, and memory grows in steps.
+LEAST_SIZES = 4
 FORMATS = ["table", "go", "markdown", "json", "csv"]
 
 
@@ -139,7 +141,7 @@ def growth(run: Run) -> tuple[list[tuple[str, list[Fit]]], list[str]]:
             groups.setdefault((cell.workload, cell.engine), []).append(index)
     found, suspected = [], []
     for (workload, engine), indices in groups.items():
-        if len(indices) < 3:
+        if len(indices) < LEAST_SIZES:
             continue
         measurements = [run.measurements[i] for i in indices]
         (parameter,) = measurements[0].cell.params

@@ -16,7 +16,7 @@ FREES = {"FREE", "MUNMAP", "PYMALLOC_FREE"}
 # Iterations of the shorter of two counting runs: enough to see an allocation in each, few enough to be quick.
 LEAST, MOST = 5, 200
 WARM_UP = 20
-COUNTING_NS = 30e6
+COUNTING_NS = 3e6
 
 Call = Callable[[], Any]
 

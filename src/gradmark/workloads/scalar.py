@@ -3,6 +3,7 @@
 import functools
 import random
 from collections.abc import Callable
+from itertools import repeat
 from typing import Any
 
 from gradmark.workloads.workload import workload
@@ -62,7 +63,7 @@ def poly(ops: Any, x: Any, *, n: int) -> Any:  # noqa: ARG001  plain arithmetic 
 def add_chain(ops: Any, x: Any, *, n: int) -> Any:  # noqa: ARG001
     """Repeated addition."""
     y = x
-    for _ in range(n):
+    for _ in repeat(None, n):  # not range: its numbers above 256 are allocations
         y = y + x
     return y
 
@@ -77,7 +78,7 @@ def add_chain(ops: Any, x: Any, *, n: int) -> Any:  # noqa: ARG001
 def mul_chain(ops: Any, x: Any, *, n: int) -> Any:  # noqa: ARG001
     """Repeated multiplication."""
     y = x
-    for _ in range(n):
+    for _ in repeat(None, n):
         y = y * x
     return y
 

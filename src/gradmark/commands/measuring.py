@@ -23,7 +23,7 @@ def _number(context: click.Context, parameter: click.Parameter, value: float) ->
 
 OPTIONS = [
     click.option("--quick/--full", "quick", default=True, help="Fewer sizes and processes, or all. Default: quick."),
-    click.option("--processes", type=click.IntRange(1), help="Fresh processes for each cell. Default: 3, full 10."),
+    click.option("--processes", type=click.IntRange(1), help="Fresh processes for each cell. Default: 5, full 10."),
     click.option("--seed", default=0, show_default=True, help="Of the inputs and of the order of the cells."),
     click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of each engine."),
     click.option(
@@ -58,7 +58,7 @@ def measuring(function: Callable[..., Any]) -> Callable[..., Any]:
         **rest: Any,
     ) -> Any:
         settings = Settings(
-            processes=processes or (3 if quick else 10),
+            processes=processes or (5 if quick else 10),
             blocks=8 if quick else 20,
             seed=seed,
             threads=threads,

@@ -14,9 +14,10 @@ from gradmark.records import Memory
 
 FREES = {"FREE", "MUNMAP", "PYMALLOC_FREE"}
 # Iterations of the shorter of two counting runs: enough to see an allocation in each, few enough to be quick.
-LEAST, MOST = 5, 200
-WARM_UP = 20
+LEAST, MOST = 20, 200
 COUNTING_NS = 3e6
+# A leak leaves something behind in at least every other iteration; less is a cache that grew.
+LEAKING = 0.5
 
 Call = Callable[[], Any]
 
@@ -38,8 +39,8 @@ def measure(make: Callable[[], tuple[Call, ...]], plain: tuple[Call, ...], itera
         _, retained = counter.peak_and_alive(lambda: _run(make()[:1], 1), keep=True)
         count = iterations_for(iteration_ns)
         calls = make()
-        _run(calls, max(count, WARM_UP))
-        _run(plain, max(count, WARM_UP))
+        _run(calls, count)
+        _run(plain, count)
         ours = counter.per_iteration(calls, count)
         theirs = counter.per_iteration(plain, count)
     return Memory(
@@ -99,23 +100,26 @@ class _Counter:
         Bytes must be left alive by the second K and the third: what is left only once is a cache that grew, not a leak.
         """
         totals = [self._totals(self._track(_times(calls, n * count))) for n in (1, 2, 3)]
-        made, alive, asked = zip(*totals, strict=True)
-        leaked = min(alive[1] - alive[0], alive[2] - alive[1])
+        made, blocks, alive, asked = zip(*totals, strict=True)
+        left = min(blocks[1] - blocks[0], blocks[2] - blocks[1])
+        leaked = min(alive[1] - alive[0], alive[2] - alive[1]) if left >= LEAKING * count else 0
         return (made[2] - made[1]) / count, leaked / count, (asked[2] - asked[1]) / count
 
-    def _totals(self, path: Path) -> tuple[int, int, int]:
-        """Allocations made, bytes alive at the end, bytes asked for."""
+    def _totals(self, path: Path) -> tuple[int, int, int, int]:
+        """Allocations made, those alive at the end and their bytes, bytes asked for."""
         import memray
 
-        made = asked = 0
+        made = asked = blocks = alive = 0
         with memray.FileReader(path) as reader:
             for record in reader.get_allocation_records():
                 if memray.AllocatorType(record.allocator).name not in FREES:
                     made += record.n_allocations
                     asked += record.size
         with memray.FileReader(path) as reader:
-            alive = sum(record.size for record in reader.get_leaked_allocation_records(merge_threads=True))
-        return made, alive, asked
+            for record in reader.get_leaked_allocation_records(merge_threads=True):
+                blocks += record.n_allocations
+                alive += record.size
+        return made, blocks, alive, asked
 
     def peak_and_alive(self, work: Callable[[], Any], *, keep: bool = False) -> tuple[int, int]:
         """The peak during work, and what is alive at its end; keep holds on to what work returns."""
@@ -131,4 +135,4 @@ class _Counter:
         path = self._track(body)
         with memray.FileReader(path) as reader:
             peak = int(reader.metadata.peak_memory)
-        return peak, self._totals(path)[1]
+        return peak, self._totals(path)[2]

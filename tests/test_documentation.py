@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import gradmark
+import gradmark.units
 import tapegrad
 import tapegrad.testing
 
@@ -18,18 +20,24 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 def documented():
     """Everything public, and the members of public classes."""
-    for name in tapegrad.__all__:
-        thing = getattr(tapegrad, name)
-        yield f"tapegrad.{name}", thing
-        if inspect.isclass(thing) and not issubclass(thing, Exception):
-            for member, value in vars(thing).items():
-                if not member.startswith("_") and not inspect.ismemberdescriptor(value):  # fields: in the class's
-                    yield f"tapegrad.{name}.{member}", value
+    for package in (tapegrad, gradmark):
+        for name in package.__all__:
+            thing = getattr(package, name)
+            yield f"{package.__name__}.{name}", thing
+            if inspect.isclass(thing) and not issubclass(thing, Exception):
+                for member, value in vars(thing).items():
+                    # fields are in the class's docstring
+                    if not member.startswith("_") and (callable(value) or inspect.isgetsetdescriptor(value)):
+                        yield f"{package.__name__}.{name}.{member}", value
     yield "tapegrad.testing.check_grads", tapegrad.testing.check_grads
+    for name, thing in vars(gradmark.units).items():
+        if inspect.isfunction(thing) and not name.startswith("_"):
+            yield f"gradmark.units.{name}", thing
 
 
 def run(name, text):
-    test = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
+    names = {**vars(gradmark.units), **vars(gradmark)}  # a docstring may use what stands beside it
+    test = doctest.DocTestParser().get_doctest(text, names, name, name, 0)
     runner = doctest.DocTestRunner(verbose=False)
     report = []
     runner.run(test, out=report.append)

@@ -16,6 +16,7 @@ Inputs = Callable[..., Sequence[float]]
 
 
 def _one_input(draw: random.Random) -> list[float]:
+    """One number between a half and one."""
     return [draw.uniform(0.5, 1.0)]
 
 

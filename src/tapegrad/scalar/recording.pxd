@@ -33,7 +33,8 @@ cdef struct Store:
     Py_ssize_t guards_size
     Py_ssize_t guards_capacity
     # adjoints 0 … adjoints_size-1 hold gradients; the rest is zero by definition and not yet written
-    double *adjoints
+    double *adjoints  # somewhere in adjoints_memory: see place_adjoints
+    void *adjoints_memory
     Py_ssize_t adjoints_size
     Py_ssize_t adjoints_capacity
     double *scratch

@@ -79,7 +79,7 @@ class Recording:
         free(self.store.values)
         free(self.store.constants)
         free(self.store.guards)
-        free(self.store.adjoints)
+        free(self.store.adjoints_memory)
         free(self.store.scratch)
 
 

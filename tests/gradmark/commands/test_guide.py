@@ -28,7 +28,6 @@ def test_a_workload(statuses):
 
 
 def test_an_engine(statuses):
-    pytest.importorskip("micrograd")
     assert statuses("poly", "expression", "-e", "nano:Micrograd") == [
         ("poly/n=10", "ok"),
         ("poly/n=100", "ok"),

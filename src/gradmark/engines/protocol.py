@@ -11,35 +11,6 @@ from typing import Any, Protocol
 from gradmark.records import Param, TapeSize
 from gradmark.workloads.workload import Workload
 
-# What a scalar namespace has: these functions of numbers, and `constant`, which makes a number that needs no gradient.
-SCALAR_FUNCTIONS = [
-    "exp",
-    "expm1",
-    "log",
-    "log1p",
-    "sqrt",
-    "sin",
-    "cos",
-    "tan",
-    "asin",
-    "acos",
-    "atan",
-    "atan2",
-    "sinh",
-    "cosh",
-    "tanh",
-    "sigmoid",
-    "softplus",
-    "relu",
-    "erf",
-    "abs",
-    "maximum",
-    "minimum",
-    "hypot",
-    "where",
-    "constant",
-]
-
 
 def namespace(functions: Mapping[str, Any]) -> ModuleType:
     """The `ops` of a workload. A module, because CPython looks attributes of modules up fastest and most steadily."""

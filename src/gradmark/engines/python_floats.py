@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from gradmark.engines.protocol import SCALAR_FUNCTIONS, Capabilities, Session, namespace
+from gradmark.engines.protocol import Capabilities, Session, namespace
 from gradmark.records import Param
+from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS
 from gradmark.workloads.workload import Workload
 
 

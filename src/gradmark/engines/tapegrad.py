@@ -6,9 +6,10 @@ from types import ModuleType
 from typing import Any
 
 import tapegrad
-from gradmark.engines.protocol import SCALAR_FUNCTIONS, Capabilities, Session, namespace
+from gradmark.engines.protocol import Capabilities, Session, namespace
 from gradmark.engines.python_floats import FLOATS, bound
 from gradmark.records import Param, TapeSize
+from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS
 from gradmark.workloads.workload import Workload
 
 

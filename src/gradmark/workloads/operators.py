@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from gradmark.workloads.vocabulary import BINARY, UNARY
 from gradmark.workloads.workload import workload
 
 POINTS = 50
@@ -18,28 +19,6 @@ OPERATIONS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "pow": lambda ops, x, y: x**y,  # noqa: ARG005
     "neg": lambda ops, x, y: -x,  # noqa: ARG005
 }
-UNARY = [
-    "abs",
-    "exp",
-    "expm1",
-    "log",
-    "log1p",
-    "sqrt",
-    "sin",
-    "cos",
-    "tan",
-    "asin",
-    "acos",
-    "atan",
-    "sinh",
-    "cosh",
-    "tanh",
-    "sigmoid",
-    "softplus",
-    "relu",
-    "erf",
-]
-BINARY = ["atan2", "hypot", "maximum", "minimum"]
 
 
 def _unary(name: str) -> Callable[[Any, Any, Any], Any]:

@@ -6,12 +6,9 @@ In: two lists of numbers, paired by interleaved round, or two runs. Out: the rat
 import math
 from collections.abc import Sequence
 
+from gradmark.analyse.resampling import RESAMPLES, SEED, interval
 from gradmark.errors import GradmarkError, UnlikeRunsError
 from gradmark.records import Comparison, Run
-
-SEED = 0  # the same data give the same interval and p-value on every reading
-RESAMPLES = 9999  # SciPy's default; sign flips of up to 13 rounds are then all visited, so the test is exact
-CONFIDENCE = 0.95
 
 # Settings that shift a time. The number of processes and of blocks is not here, because `compare` wants pairs; `full`
 # is, because a floor over more processes and blocks is lower by itself.
@@ -86,17 +83,9 @@ def _interval(ratios: list[float]) -> tuple[float, float]:
     if low == high or low == 0 or high == math.inf:
         return low, high
     import numpy as np
-    from scipy import stats
 
-    interval = stats.bootstrap(
-        ([_log(ratio) for ratio in ratios],),
-        np.mean,
-        n_resamples=RESAMPLES,
-        confidence_level=CONFIDENCE,
-        method="percentile",
-        random_state=np.random.default_rng(SEED),
-    ).confidence_interval
-    return math.exp(interval.low), math.exp(interval.high)
+    lower, upper = interval([_log(ratio) for ratio in ratios], np.mean)
+    return math.exp(lower), math.exp(upper)
 
 
 def _p_value(logs: list[float]) -> float:

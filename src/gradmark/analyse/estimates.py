@@ -6,15 +6,10 @@ The process is the unit of analysis: blocks of one process are never pooled with
 
 from statistics import median
 
+from gradmark.analyse.resampling import interval
 from gradmark.records import Estimate, How, Measurement, Phase, Sample, Summary
 
 PHASES = ("primal", "forward", "backward", "total")
-
-# The resamples of a run file must give the same interval on every reading.
-SEED = 0
-# SciPy's default. The quantiles of a 95 % interval then rest on 250 resamples each; 3 ms per estimate.
-RESAMPLES = 9999
-CONFIDENCE = 0.95
 
 # Floors of interleaved A/A processes on a noisy machine agree within 2 %: five times that is more than usual noise.
 FLOOR_SPREAD_LIMIT = 0.10
@@ -81,20 +76,11 @@ def _over_processes(values: list[float], floor: float, how: How) -> Estimate:
     middle = low = high = median(values)
     if min(values) < max(values):  # one process, or processes that agree, have no spread to resample
         import numpy as np
-        from scipy import stats
 
-        # Percentile, not SciPy's default BCa: its jackknife is not consistent for a median, and warns where it fails.
-        interval = stats.bootstrap(
-            (values,),
-            np.median,
-            n_resamples=RESAMPLES,
-            confidence_level=CONFIDENCE,
-            method="percentile",
-            random_state=np.random.default_rng(SEED),
-        ).confidence_interval
+        low, high = interval(values, np.median)
         # a quantile is interpolated, and may round beyond the values themselves
-        low = max(min(values), min(middle, float(interval.low)))
-        high = min(max(values), max(middle, float(interval.high)))
+        low = max(min(values), min(middle, low))
+        high = min(max(values), max(middle, high))
     return Estimate(median=middle, low=low, high=high, floor=floor, processes=len(values), how=how)
 
 

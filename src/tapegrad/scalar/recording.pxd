@@ -54,6 +54,7 @@ cdef class Var:
     cdef uint64_t generation
     cdef int32_t index  # -1 for a constant
 
+cdef void *enlarged(void *array, Py_ssize_t count, size_t item_bytes, str what) except NULL
 cdef int check(Var x) except -1
 cdef int check_owner(Store *store, object x) except -1
 cdef int check_condition_owner(Store *store, object x) except -1

@@ -59,10 +59,12 @@ MOST_VALUES: cython.Py_ssize_t = 2**31 - 1
 # ---- storage ---------------------------------------------------------------------------------------------------
 
 
-@cython.cfunc
-@cython.inline
-def resized(array: cython.p_void, count: cython.Py_ssize_t, item_bytes: cython.size_t) -> cython.p_void:
-    return realloc(array, cython.cast(cython.size_t, count) * item_bytes)
+def enlarged(array: cython.p_void, count: cython.Py_ssize_t, item_bytes: cython.size_t, what: str) -> cython.p_void:
+    """The array with room for count items; where there is none, the old one stays as it was."""
+    moved: cython.p_void = realloc(array, cython.cast(cython.size_t, count) * item_bytes)
+    if moved is cython.NULL:
+        raise MemoryError(f"no memory for {count} {what}; call tape.reset() between evaluations")
+    return moved
 
 
 @cython.cclass
@@ -95,19 +97,10 @@ def grow(store: cython.pointer(Store)) -> cython.int:
             f"a tape holds at most {MOST_VALUES} values and this one is full; "
             "call tape.reset() between evaluations, or split the computation"
         )
-    moved: cython.p_void = resized(store.ops, count, 1)
-    if moved is not cython.NULL:
-        store.ops = cython.cast(cython.pointer(uint8_t), moved)
-        moved = resized(store.lhs, count, 4)
-    if moved is not cython.NULL:
-        store.lhs = cython.cast(cython.pointer(int32_t), moved)
-        moved = resized(store.rhs, count, 4)
-    if moved is not cython.NULL:
-        store.rhs = cython.cast(cython.pointer(int32_t), moved)
-        moved = resized(store.values, count, 8)
-    if moved is cython.NULL:
-        raise MemoryError(f"no memory for {count} recorded values; call tape.reset() between evaluations")
-    store.values = cython.cast(cython.p_double, moved)
+    store.ops = cython.cast(cython.pointer(uint8_t), enlarged(store.ops, count, 1, "opcodes"))
+    store.lhs = cython.cast(cython.pointer(int32_t), enlarged(store.lhs, count, 4, "operands"))
+    store.rhs = cython.cast(cython.pointer(int32_t), enlarged(store.rhs, count, 4, "operands"))
+    store.values = cython.cast(cython.p_double, enlarged(store.values, count, 8, "values"))
     store.capacity = count
     return 0
 
@@ -118,10 +111,7 @@ def grow_constants(store: cython.pointer(Store)) -> cython.int:
     count: cython.Py_ssize_t = store.constants_capacity * 2 if store.constants_capacity else 64
     if count > MOST_VALUES:
         raise TapeFullError(f"a tape holds at most {MOST_VALUES} constants; call tape.reset() between evaluations")
-    moved: cython.p_void = resized(store.constants, count, 8)
-    if moved is cython.NULL:
-        raise MemoryError(f"no memory for {count} constants; call tape.reset() between evaluations")
-    store.constants = cython.cast(cython.p_double, moved)
+    store.constants = cython.cast(cython.p_double, enlarged(store.constants, count, 8, "constants"))
     store.constants_capacity = count
     return 0
 
@@ -481,10 +471,7 @@ def guard(x: Condition) -> cython.int:
         return 0
     if index == store.guards_capacity:
         count: cython.Py_ssize_t = index * 2 if index else 16
-        moved: cython.p_void = resized(store.guards, count, cython.sizeof(Guard))
-        if moved is cython.NULL:
-            raise MemoryError(f"no memory for {count} guards; call tape.reset() between evaluations")
-        store.guards = cython.cast(cython.pointer(Guard), moved)
+        store.guards = cython.cast(cython.pointer(Guard), enlarged(store.guards, count, cython.sizeof(Guard), "guards"))
         store.guards_capacity = count
     store.guards[index].constant = x.constant
     store.guards[index].lhs = x.lhs

@@ -8,7 +8,7 @@ In: numbers, as `var` and `const`. Out: values and gradients, or a frozen `Progr
 import cython
 from cython.cimports.cpython.float import PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cython.cimports.libc.stdint import uintptr_t
-from cython.cimports.libc.stdlib import free, malloc, realloc
+from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.tapegrad.scalar.kernels import (
     ABS,
@@ -54,6 +54,7 @@ from cython.cimports.tapegrad.scalar.recording import (
     check_owner,
     choose,
     constant,
+    enlarged,
     unary,
     variable,
 )
@@ -120,10 +121,9 @@ def make_room(store: cython.pointer(Store), count: cython.Py_ssize_t) -> cython.
 def make_scratch(store: cython.pointer(Store), count: cython.Py_ssize_t) -> cython.int:
     """Likewise for the sweep of a further backward call."""
     room: cython.Py_ssize_t = max(count, 2 * store.scratch_capacity, 64)
-    moved: cython.p_void = realloc(store.scratch, cython.cast(cython.size_t, room) * 8)
-    if moved is cython.NULL:
-        raise MemoryError(f"no memory for {room} adjoints of a further backward call")
-    store.scratch = cython.cast(cython.p_double, moved)
+    store.scratch = cython.cast(
+        cython.p_double, enlarged(store.scratch, room, 8, "adjoints of a further backward call")
+    )
     store.scratch_capacity = room
     return 0
 

@@ -33,7 +33,6 @@ class Workload:
     inputs: Inputs = _one_input
     operations: Callable[..., int] | None = None
     also: Sequence[str] = ()
-    minimal: bool = True
     file: str | None = None
 
     def __call__(self, ops: Any, *inputs: Any, **params: Param) -> Any:
@@ -85,7 +84,7 @@ def workload(
     suite, stresses: where it is shown, and what it is hard on. sizes: the values of each keyword parameter, smallest
     first; quick: fewer of them for a quick run. more: `inputs(draw)` gives the inputs from a seeded `random.Random`
     (default: one number), `operations(**sizes)` counts elementary operations, `also` names further engines to show
-    beside the chosen ones (`":fresh"` for a variant of each, or a full name), `minimal` whether a quick run has it.
+    beside the chosen ones (`":fresh"` for a variant of each, or a full name).
 
     >>> @workload(suite="mine", stresses="multiplication", sizes={"n": [10, 100]}, operations=lambda n: n)
     ... def power(ops, x, *, n):

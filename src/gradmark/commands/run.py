@@ -110,7 +110,10 @@ def show(run: Run, form: str) -> None:
         click.echo(text.csv(run), nl=False)
     else:
         fits, suspects = growth(run)
-        tables, said = view.tables(run), notes.notes(run, fits, suspects)
+        from gradmark.analyse.estimates import summarise
+
+        summaries = [summarise(measurement) for measurement in run.measurements]  # once: each takes a bootstrap
+        tables, said = view.tables(run, summaries), notes.notes(run, fits, suspects, summaries)
         if form == "markdown":
             click.echo(text.markdown(tables, said))
         else:

@@ -416,7 +416,7 @@ def main():
             rounds[engine].append(spawn(engine))
     print(f"\r{'':60}\r", end="", file=sys.stderr)
     floors = {engine: fastest(found) for engine, found in rounds.items()}
-    from tapegrad.scalar.program import vector_library
+    from tapegrad.scalar.batching import vector_library
 
     print(f"Python {sys.version.split()[0]}, vector maths: {vector_library()}")
     show(floors)

@@ -1,5 +1,6 @@
 cimport cython
 from libc.stdint cimport int32_t, uint8_t
+from tapegrad.scalar.kernels cimport code as Code
 from tapegrad.scalar.recording cimport Guard
 
 @cython.final
@@ -13,6 +14,7 @@ cdef class Frozen:
     cdef int32_t *lhs_room
     cdef int32_t *rhs_room
     cdef uint8_t *fresh
+    cdef Code code  # the arrays above, as the sweeps take them
     cdef int32_t *outputs  # the value that is the output, or -1 - i for constant i
     cdef Py_ssize_t size, inputs_size, outputs_size, constants_size, guards_size, removed, rooms
     cdef Py_ssize_t most, most_guards  # values and guards that there is room for

@@ -51,6 +51,14 @@ class Frozen:
         self.outputs_size = len(outputs)
         Freezer(tape, self).run(inputs, outputs)
         assign_rooms(self)
+        self.code.ops = self.ops
+        self.code.lhs = self.lhs
+        self.code.rhs = self.rhs
+        self.code.constants = self.constants
+        self.code.room = self.room
+        self.code.lhs_room = self.lhs_room
+        self.code.rhs_room = self.rhs_room
+        self.code.fresh = self.fresh
 
     def __dealloc__(self):
         free(self.ops)

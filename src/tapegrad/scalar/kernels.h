@@ -69,7 +69,7 @@ static inline double power_db(double a, double v)
 #include "sweeps.h"
 #undef W
 
-/* Blocks of points, in batch.c: the same sweeps with W = BLOCK. */
+/* Blocks of points, in blocks.c: the same sweeps with W = BLOCK. */
 #define BLOCK 32
 void forward_block(const struct code *code, double *values, ptrdiff_t begin, ptrdiff_t end);
 void backward_block(const struct code *code, const double *values, double *adjoints, ptrdiff_t end);

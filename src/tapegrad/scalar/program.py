@@ -6,61 +6,20 @@ In: a frozen recording and points. Out: values and gradients, at one point or at
 """
 
 import operator
-import threading
 
 import cython
 import numpy
-from cython.cimports.cpython.buffer import PyBUF_C_CONTIGUOUS, PyBuffer_Release, PyObject_GetBuffer
 from cython.cimports.cpython.float import PyFloat_AS_DOUBLE
-from cython.cimports.libc.stdint import int32_t, uintptr_t
-from cython.cimports.libc.stdlib import free, malloc
+from cython.cimports.libc.stdint import int32_t
 from cython.cimports.libc.string import memset
+from cython.cimports.tapegrad.scalar.batching import Batch
 from cython.cimports.tapegrad.scalar.freezing import Frozen
-from cython.cimports.tapegrad.scalar.kernels import (
-    BLOCK,
-    INPUT,
-    LT,
-    backward_1,
-    backward_block,
-    code,
-    evaluate,
-    forward_1,
-    forward_block,
-    vector_maths,
-)
+from cython.cimports.tapegrad.scalar.kernels import INPUT, backward_1, forward_1
 from cython.cimports.tapegrad.scalar.recording import Guard, Recording, Var, as_number, check_owner
+from cython.cimports.tapegrad.scalar.replaying import Broken, Workspace, first_broken, pointer_of, raise_broken
 
-from tapegrad.errors import GuardError, InputError
+from tapegrad.errors import InputError
 from tapegrad.scalar.stats import ProgramStats
-
-COMPARISONS = ("<", "<=", "==", "!=")  # in the order of the opcodes LT, LE, EQ, NE
-
-
-def vector_library():
-    """Which vector maths `Program.batch` uses on this machine."""
-    return vector_maths().decode()
-
-
-@cython.final
-@cython.cclass
-class Workspace:
-    """Values and adjoints of a program for some points at a time, aligned to 64 bytes, a cache line."""
-
-    memory: cython.p_void
-    values: cython.p_double
-    adjoints: cython.p_double
-
-    def __cinit__(self, values: cython.Py_ssize_t, adjoints: cython.Py_ssize_t, points: cython.Py_ssize_t):
-        count: cython.size_t = (values + adjoints) * points + 8
-        self.memory = malloc(count * 8)
-        if self.memory is cython.NULL:
-            raise MemoryError(f"no memory for {points} points of a program with {values} values")
-        start: uintptr_t = (cython.cast(uintptr_t, self.memory) + 63) & ~cython.cast(uintptr_t, 63)
-        self.values = cython.cast(cython.p_double, start)
-        self.adjoints = self.values + values * points
-
-    def __dealloc__(self):
-        free(self.memory)
 
 
 @cython.cfunc
@@ -85,126 +44,6 @@ def check_vars(what: str, found: list, tape: Recording) -> cython.void:
         check_owner(cython.address(tape.store), x)
 
 
-@cython.cfunc
-@cython.exceptval(check=True)
-def pointer_of(array: object) -> cython.p_double:
-    """Where a contiguous array keeps its numbers; by the buffer protocol: `array.ctypes` takes a microsecond."""
-    view: Py_buffer
-    PyObject_GetBuffer(array, cython.address(view), PyBUF_C_CONTIGUOUS)
-    start: cython.p_double = cython.cast(cython.p_double, view.buf)
-    PyBuffer_Release(cython.address(view))  # the caller holds the array, so its memory stays
-    return start
-
-
-# A guard that a point breaks, with what it compared there; guard is -1 if none does.
-Broken = cython.struct(
-    guard=cython.Py_ssize_t,
-    point=cython.Py_ssize_t,
-    op=cython.int,
-    outcome=cython.int,
-    a=cython.double,
-    b=cython.double,
-)
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def nothing_broken() -> Broken:
-    found: Broken
-    found.guard = found.point = -1
-    found.op = found.outcome = 0
-    found.a = found.b = 0.0
-    return found
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def first_broken(frozen: Frozen, values: cython.p_double, points: cython.Py_ssize_t, k: cython.Py_ssize_t) -> Broken:
-    """The first guard that point k of a block breaks."""
-    found: Broken = nothing_broken()
-    i: cython.Py_ssize_t
-    for i in range(frozen.guards_size):
-        guard: cython.pointer(Guard) = frozen.guards + i
-        a: cython.double = guard.constant if guard.lhs < 0 else values[guard.lhs * points + k]
-        b: cython.double = guard.constant if guard.rhs < 0 else values[guard.rhs * points + k]
-        if (evaluate(guard.op, a, b) != 0.0) != guard.outcome:
-            found.guard = guard.number
-            found.point = k
-            found.op = guard.op
-            found.outcome = guard.outcome
-            found.a = a
-            found.b = b
-            break
-    return found
-
-
-@cython.cfunc
-@cython.exceptval(-1)
-def raise_broken(broken: Broken, where: str) -> cython.int:
-    raise GuardError(
-        f"{where} takes another branch than the recording did: there, comparison {broken.guard} "
-        f"(a {COMPARISONS[(broken.op - LT) // 3]} b) was {bool(broken.outcome)}, "
-        f"here a = {broken.a!r} and b = {broken.b!r}; "
-        "record and freeze again at a point of this branch, or write the branch with tapegrad.where"
-    )
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def block(
-    frozen: Frozen,
-    program: cython.pointer(code),
-    room: Workspace,
-    x: cython.p_double,
-    v: cython.p_double,
-    g: cython.p_double,
-    first: cython.Py_ssize_t,
-    count: cython.Py_ssize_t,
-) -> Broken:
-    """Points first … first+count-1, at most BLOCK: x in; v and g out; the first guard that is broken.
-
-    A short block repeats its last point, so that all loops over points have a fixed length.
-    """
-    n: cython.Py_ssize_t = frozen.inputs_size
-    outputs: cython.Py_ssize_t = frozen.outputs_size
-    values: cython.p_double = room.values
-    adjoints: cython.p_double = room.adjoints
-    i: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    m: cython.Py_ssize_t
-    for k in range(BLOCK):
-        for i in range(n):
-            values[i * BLOCK + k] = x[(first + min(k, count - 1)) * n + i]
-    forward_block(program, values, n, frozen.size)
-    broken: Broken = nothing_broken()
-    if frozen.guards_size:
-        for k in range(count):
-            broken = first_broken(frozen, values, BLOCK, k)
-            if broken.guard >= 0:
-                broken.point = first + k
-                return broken
-    for m in range(outputs):
-        place: int32_t = frozen.outputs[m]
-        memset(adjoints, 0, (n if outputs == 1 else max(place + 1, n)) * BLOCK * 8)
-        if place < 0:
-            for k in range(count):
-                v[(first + k) * outputs + m] = frozen.constants[-1 - place]
-        else:
-            for k in range(count):
-                v[(first + k) * outputs + m] = values[place * BLOCK + k]
-            for k in range(BLOCK):
-                adjoints[frozen.room[place] * BLOCK + k] = 1.0
-            backward_block(program, values, adjoints, place + 1)
-        for k in range(count):
-            for i in range(n):
-                g[((first + k) * outputs + m) * n + i] = adjoints[i * BLOCK + k]
-    return broken
-
-
 @cython.final
 @cython.cclass
 class Program:
@@ -224,7 +63,6 @@ class Program:
     """
 
     frozen: Frozen
-    code: code
     point: Workspace
     blocks: list  # workspaces for batches, each used by one thread at a time
     one_input: cython.bint
@@ -247,14 +85,6 @@ class Program:
                 raise InputError(f"{x!r} is given twice among the inputs; give each variable once")
             seen.add(x.index)
         self.frozen = Frozen(tape, arguments, results)
-        self.code.ops = self.frozen.ops
-        self.code.lhs = self.frozen.lhs
-        self.code.rhs = self.frozen.rhs
-        self.code.constants = self.frozen.constants
-        self.code.room = self.frozen.room
-        self.code.lhs_room = self.frozen.lhs_room
-        self.code.rhs_room = self.frozen.rhs_room
-        self.code.fresh = self.frozen.fresh
         self.point = Workspace(self.frozen.size, self.frozen.size, 1)
         self.blocks = []
 
@@ -290,7 +120,7 @@ class Program:
         m: cython.Py_ssize_t
         for k in range(n):
             values[k] = PyFloat_AS_DOUBLE(given[k])
-        forward_1(cython.address(self.code), values, n, frozen.size)
+        forward_1(cython.address(frozen.code), values, n, frozen.size)
         broken: Broken = first_broken(frozen, values, 1, 0)
         if broken.guard < 0:
             for m in range(frozen.outputs_size):
@@ -301,7 +131,7 @@ class Program:
                 memset(adjoints, 0, max(place + 1, n) * 8)
                 if place >= 0:
                     adjoints[place] = 1.0
-                    backward_1(cython.address(self.code), values, adjoints, place + 1)
+                    backward_1(cython.address(frozen.code), values, adjoints, place + 1)
                 for k in range(n):
                     g[m * n + k] = adjoints[k]
         else:
@@ -359,7 +189,9 @@ class Program:
             wanted_threads = 0
         if wanted_threads < 1:
             raise InputError(f"expected threads to be a whole number of at least 1, got {threads!r}")
-        batch: Batch = Batch.__new__(Batch, self, points, wanted_threads)
+        shape: list = [] if self.one_output else [self.frozen.outputs_size]
+        inner: list = [] if self.one_input else [self.frozen.inputs_size]
+        batch: Batch = Batch.__new__(Batch, self.frozen, self.blocks, shape, inner, points, wanted_threads)
         batch.run_all()
         if batch.broken.guard >= 0:
             raise_broken(batch.broken, f"point {batch.broken.point}")
@@ -387,107 +219,3 @@ class Program:
     def __repr__(self):
         stats = self.stats()
         return f"Program({stats.inputs} inputs, {stats.outputs} outputs, {stats.instrs} instructions)"
-
-
-@cython.final
-@cython.cclass
-class Batch:
-    """One call of `Program.batch`: its arrays, and the spans of points that its threads take in turn."""
-
-    program: Program
-    points: object
-    values: object
-    gradients: object
-    x: cython.p_double
-    v: cython.p_double
-    g: cython.p_double
-    count: cython.Py_ssize_t
-    step: cython.Py_ssize_t
-    next: cython.Py_ssize_t
-    threads: cython.Py_ssize_t
-    broken: Broken
-    failures: list
-
-    def __cinit__(self, program: Program, points, threads: cython.Py_ssize_t):
-        frozen: Frozen = program.frozen
-        if (
-            points.dtype != numpy.float64
-            or not points.flags.c_contiguous
-            or points.size != len(points) * frozen.inputs_size
-        ):
-            raise InputError("expected a contiguous array of doubles with a row for each point")
-        self.program = program
-        self.points = points
-        self.count = len(points)
-        shape = [self.count] if program.one_output else [self.count, frozen.outputs_size]
-        self.values = numpy.empty(shape)
-        self.gradients = numpy.empty(shape if program.one_input else [*shape, frozen.inputs_size])
-        self.x = pointer_of(points)
-        self.v = pointer_of(self.values)
-        self.g = pointer_of(self.gradients)
-        blocks: cython.Py_ssize_t = (self.count + BLOCK - 1) // BLOCK
-        self.threads = max(1, min(threads, blocks))
-        # 16 spans a thread, taken by whoever is free, so that a thread that is held up does not hold up the rest
-        self.step = self.count if self.threads == 1 else (blocks // (16 * self.threads) + 1) * BLOCK
-        self.broken = nothing_broken()
-        self.failures = []
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def run_all(self) -> cython.int:
-        """All points by this thread and the others.
-
-        Plain threads: an executor takes 150 µs longer to start and stop, as long as 100 points of 3,000 operations.
-        """
-        started: list = []
-        try:
-            for _ in range(self.threads - 1):
-                other = threading.Thread(target=self.work)
-                other.start()
-                started.append(other)
-            self.work()
-        finally:
-            for other in started:
-                other.join()
-        if self.failures:
-            raise self.failures[0]
-        return 0
-
-    def work(self):
-        """Takes spans until none is left. What goes wrong is kept for the thread that called."""
-        try:
-            room: Workspace = (
-                self.program.blocks.pop()
-                if self.program.blocks
-                else Workspace(self.program.frozen.size, self.program.frozen.rooms, BLOCK)
-            )
-            while self.next < self.count and not self.failures:
-                begin: cython.Py_ssize_t = self.next
-                self.next = begin + self.step
-                self.span(room, begin, min(begin + self.step, self.count))
-            self.program.blocks.append(room)
-        except BaseException as error:
-            self.failures.append(error)
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def span(self, room: Workspace, begin: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.int:
-        """Points begin … end-1, without the GIL; remembers the first point that breaks a guard."""
-        broken: Broken = nothing_broken()
-        first: cython.Py_ssize_t = begin
-        with cython.nogil:
-            while first < end and broken.guard < 0:
-                broken = block(
-                    self.program.frozen,
-                    cython.address(self.program.code),
-                    room,
-                    self.x,
-                    self.v,
-                    self.g,
-                    first,
-                    min(BLOCK, end - first),
-                )
-                first += BLOCK
-        if broken.guard >= 0 and (self.broken.guard < 0 or broken.point < self.broken.point):
-            self.broken = broken
-        return 0

@@ -7,8 +7,6 @@ from numpy.typing import ArrayLike, NDArray
 from tapegrad.scalar.recording import Number
 from tapegrad.scalar.stats import ProgramStats
 
-def vector_library() -> str: ...
-
 @final
 class Program:
     # One number or an array, as the program was frozen with one Var or a sequence of them.

@@ -1,6 +1,6 @@
 /* The sweeps over instructions, for W points at a time: forward_W, backward_W and, for W = 1, evaluate.
  *
- * No include guard: kernels.h includes this with W = 1, batch.c with W = BLOCK. Gives the words of rules.h their
+ * No include guard: kernels.h includes this with W = 1, blocks.c with W = BLOCK. Gives the words of rules.h their
  * meaning, then lets rules.h fill the cases of each switch.
  *
  * With one point, a chain of operations is bound by the time a stored number needs to be loaded again. So forward_1

@@ -10,7 +10,7 @@ import pytest
 
 import tapegrad
 from tapegrad import GuardError, InputError, Tape
-from tapegrad.scalar.program import vector_library
+from tapegrad.scalar.batching import vector_library
 
 
 def frozen(f, *values, one_input=False):

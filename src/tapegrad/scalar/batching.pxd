@@ -1,0 +1,20 @@
+cimport cython
+from tapegrad.scalar.freezing cimport Frozen
+from tapegrad.scalar.replaying cimport Broken, Workspace
+
+@cython.final
+cdef class Batch:
+    cdef Frozen frozen
+    cdef list rooms  # workspaces, each used by one thread at a time
+    cdef object points
+    cdef object values
+    cdef object gradients
+    cdef double *x
+    cdef double *v
+    cdef double *g
+    cdef Py_ssize_t count, step, next, threads
+    cdef Broken broken
+    cdef list failures
+
+    cdef int run_all(self) except -1
+    cdef int span(self, Workspace room, Py_ssize_t begin, Py_ssize_t end) except -1

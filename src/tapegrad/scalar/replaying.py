@@ -1,0 +1,79 @@
+# cython: cdivision=True, boundscheck=False, wraparound=False, binding=False, auto_pickle=False
+"""Replaying: what one point and a batch have in common: workspaces, and guards that a point breaks.
+
+In: a frozen recording and values. Out: the first broken guard, as a struct and as an error.
+"""
+
+import cython
+from cython.cimports.cpython.buffer import PyBUF_C_CONTIGUOUS, PyBuffer_Release, PyObject_GetBuffer
+from cython.cimports.libc.stdint import uintptr_t
+from cython.cimports.libc.stdlib import free, malloc
+from cython.cimports.tapegrad.scalar.freezing import Frozen
+from cython.cimports.tapegrad.scalar.kernels import LT, evaluate
+from cython.cimports.tapegrad.scalar.recording import Guard
+
+from tapegrad.errors import GuardError
+
+COMPARISONS = ("<", "<=", "==", "!=")  # in the order of the opcodes LT, LE, EQ, NE
+
+
+@cython.cclass
+class Workspace:
+    """Values and adjoints of a program for some points at a time, aligned to 64 bytes, a cache line."""
+
+    def __cinit__(self, values: cython.Py_ssize_t, adjoints: cython.Py_ssize_t, points: cython.Py_ssize_t):
+        count: cython.size_t = (values + adjoints) * points + 8
+        self.memory = malloc(count * 8)
+        if self.memory is cython.NULL:
+            raise MemoryError(f"no memory for {points} points of a program with {values} values")
+        start: uintptr_t = (cython.cast(uintptr_t, self.memory) + 63) & ~cython.cast(uintptr_t, 63)
+        self.values = cython.cast(cython.p_double, start)
+        self.adjoints = self.values + values * points
+
+    def __dealloc__(self):
+        free(self.memory)
+
+
+def pointer_of(array: object) -> cython.p_double:
+    """Where a contiguous array keeps its numbers; by the buffer protocol: `array.ctypes` takes a microsecond."""
+    view: Py_buffer
+    PyObject_GetBuffer(array, cython.address(view), PyBUF_C_CONTIGUOUS)
+    start: cython.p_double = cython.cast(cython.p_double, view.buf)
+    PyBuffer_Release(cython.address(view))  # the caller holds the array, so its memory stays
+    return start
+
+
+def nothing_broken() -> Broken:
+    found: Broken
+    found.guard = found.point = -1
+    found.op = found.outcome = 0
+    found.a = found.b = 0.0
+    return found
+
+
+def first_broken(frozen: Frozen, values: cython.p_double, points: cython.Py_ssize_t, k: cython.Py_ssize_t) -> Broken:
+    """The first guard that point k of a block breaks."""
+    found: Broken = nothing_broken()
+    i: cython.Py_ssize_t
+    for i in range(frozen.guards_size):
+        guard: cython.pointer(Guard) = frozen.guards + i
+        a: cython.double = guard.constant if guard.lhs < 0 else values[guard.lhs * points + k]
+        b: cython.double = guard.constant if guard.rhs < 0 else values[guard.rhs * points + k]
+        if (evaluate(guard.op, a, b) != 0.0) != guard.outcome:
+            found.guard = guard.number
+            found.point = k
+            found.op = guard.op
+            found.outcome = guard.outcome
+            found.a = a
+            found.b = b
+            break
+    return found
+
+
+def raise_broken(broken: Broken, where: str) -> cython.int:
+    raise GuardError(
+        f"{where} takes another branch than the recording did: there, comparison {broken.guard} "
+        f"(a {COMPARISONS[(broken.op - LT) // 3]} b) was {bool(broken.outcome)}, "
+        f"here a = {broken.a!r} and b = {broken.b!r}; "
+        "record and freeze again at a point of this branch, or write the branch with tapegrad.where"
+    )

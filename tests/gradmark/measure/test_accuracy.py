@@ -5,8 +5,8 @@ from fractions import Fraction
 
 import pytest
 
-from gradmark.engines.protocol import SCALAR_FUNCTIONS
 from gradmark.measure.accuracy import HUGE, NoReferenceError, exact_gradient, judge, namespace, reference_of
+from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS
 from gradmark.workloads.workload import workload
 
 PROMISED = 1e-50

@@ -3,10 +3,14 @@
 from tapegrad.errors import (
     ConstantError,
     ConversionError,
+    DtypeError,
     GradientError,
     GuardError,
+    InPlaceWriteError,
     InputError,
     OperandError,
+    ReleasedError,
+    ShapeError,
     StaleVarError,
     TapeFullError,
     TapegradError,
@@ -48,24 +52,32 @@ from tapegrad.scalar.program import Program
 from tapegrad.scalar.recording import Condition, Var
 from tapegrad.scalar.stats import ProgramStats, Stats
 from tapegrad.scalar.tape import Tape
+from tapegrad.tensor.instruction import TensorStats
+from tapegrad.tensor.tensor import Tensor, no_grad
 from tapegrad.transforms import grad, jacobian, value_and_grad
 
 __all__ = [
     "Condition",
     "ConstantError",
     "ConversionError",
+    "DtypeError",
     "GradientError",
     "GuardError",
+    "InPlaceWriteError",
     "InputError",
     "OperandError",
     "Program",
     "ProgramStats",
+    "ReleasedError",
+    "ShapeError",
     "StaleVarError",
     "Stats",
     "Tape",
     "TapeFullError",
     "TapeMismatchError",
     "TapegradError",
+    "Tensor",
+    "TensorStats",
     "Var",
     "abs",
     "acos",
@@ -88,6 +100,7 @@ __all__ = [
     "minimum",
     "mul",
     "neg",
+    "no_grad",
     "pow",
     "relu",
     "sigmoid",

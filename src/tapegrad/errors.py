@@ -39,3 +39,19 @@ class GradientError(TapegradError, AssertionError):
 
 class TapeFullError(TapegradError, MemoryError):
     """A tape holds as many values as its 32-bit indices can name."""
+
+
+class ShapeError(TapegradError, ValueError):
+    """The shapes of arrays do not fit the operation."""
+
+
+class DtypeError(TapegradError, TypeError):
+    """A gradient was asked of an array whose numbers have none."""
+
+
+class ReleasedError(TapegradError):
+    """A second backward pass came to values that the first one has released."""
+
+
+class InPlaceWriteError(TapegradError):
+    """An array that a rule saved for backward was written to in place."""

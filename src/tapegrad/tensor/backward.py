@@ -1,0 +1,130 @@
+"""The backward pass: cotangents from an output to the leaves, each instruction visited once.
+
+In: the last instruction and its cotangent. Out: gradients in the leaves. Saved values are released as soon as their
+rule has used them.
+"""
+
+from operator import attrgetter
+from typing import Any
+
+from tapegrad.errors import ReleasedError
+from tapegrad.tensor.broadcasting import unbroadcast
+from tapegrad.tensor.exposure import check, exposed, owner
+from tapegrad.tensor.instruction import Instruction, Leaf, Piece, TensorStats
+from tapegrad.tensor.namespaces import Array, namespace
+
+
+def reachable(root: Any) -> list[Any]:
+    """All instructions and leaves below one, latest first; a walk without recursion."""
+    found = {root}
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if type(node) is Instruction:
+            for parent in node.parents:
+                if parent is not None and parent not in found:
+                    found.add(parent)
+                    waiting.append(parent)
+    return sorted(found, key=attrgetter("number"), reverse=True)
+
+
+class Cotangents:
+    """The cotangents that are on their way, and which of their arrays nobody else refers to."""
+
+    __slots__ = ("arrays", "owned")
+
+    def __init__(self) -> None:
+        self.arrays: dict[Any, Array] = {}
+        self.owned: set[Any] = set()
+
+    def add(self, node: Any, cotangent: Array, place: tuple[Any, Any], *, fresh: bool) -> None:
+        """Accumulates into the cotangent of a node: in place, once there is an array that is ours alone."""
+        shape, dtype = place
+        if type(cotangent) is Piece:
+            self.add_piece(node, cotangent, shape, dtype)
+            return
+        if cotangent.shape != shape:
+            cotangent = unbroadcast(cotangent, shape)
+            fresh = True  # a sum
+        if cotangent.dtype != dtype:
+            cotangent = cotangent.astype(dtype)
+        arrays = self.arrays
+        before = arrays.get(node)
+        if before is None:
+            arrays[node] = cotangent
+            if fresh and shape:  # NumPy's results of shape () are immutable numbers
+                self.owned.add(node)
+        elif node in self.owned:
+            before += cotangent
+        else:
+            arrays[node] = before + cotangent
+            if shape:
+                self.owned.add(node)
+
+    def add_piece(self, node: Any, piece: Piece, shape: tuple[int, ...], dtype: Any) -> None:
+        """Accumulates a cotangent that is zero almost everywhere, into an array made once."""
+        before = self.arrays.get(node)
+        if before is None or node not in self.owned or not shape:
+            xp = namespace(piece.values)
+            made = xp.zeros(shape, dtype)
+            if before is not None:
+                made += before
+            before = self.arrays[node] = made
+            self.owned.add(node)
+        if piece.once:
+            before[piece.index] += piece.values
+        else:
+            namespace(before).add.at(before, piece.index, piece.values)
+
+
+def backward(root: Any, seed: Array, *, retain: bool) -> None:
+    """Propagates a cotangent to all leaves below a node."""
+    cotangents = Cotangents()
+    arrays, owned, add = cotangents.arrays, cotangents.owned, cotangents.add
+    arrays[root] = seed
+    for node in reachable(root):
+        g = arrays.pop(node, None)
+        if g is None:
+            continue
+        if type(node) is Leaf:
+            _deliver(node, g, owned=node in owned)
+            continue
+        if node.saved is None:
+            raise ReleasedError(
+                f"backward came to {node.primitive.name!r}, whose saved values an earlier backward has released; "
+                "compute the result again, or call the first backward with retain=True"
+            )
+        if exposed or node.snapshots:
+            check(node)
+        node.releasing = not retain
+        node.scratch = g if node in owned else None
+        found = node.primitive.vjp(node, g)
+        node.scratch = None
+        if not retain:
+            node.saved = node.snapshots = None
+        fresh = node.primitive.fresh
+        for parent, cotangent, place in zip(node.parents, found, node.places, strict=True):
+            if parent is not None:
+                add(parent, cotangent, place, fresh=fresh)
+
+
+def _deliver(leaf: Leaf, g: Array, *, owned: bool) -> None:
+    """Adds a gradient to what a leaf has, in place; its array belongs to the leaf alone."""
+    if leaf.grad is None:
+        leaf.grad = g if owned else namespace(g).array(g)
+    elif leaf.grad.shape:
+        leaf.grad += g
+    else:
+        leaf.grad = leaf.grad + g
+
+
+def stats(root: Any) -> TensorStats:
+    """What the recording below a node holds; an array that several instructions saved counts once."""
+    instructions = [node for node in reachable(root) if type(node) is Instruction]
+    saved = [array for i in instructions for array in i.saved or () if hasattr(array, "nbytes")]
+    memory = {id(owner(array)): owner(array) for array in saved}
+    return TensorStats(
+        instructions=len(instructions),
+        saved_arrays=len(memory),
+        saved_bytes=sum(array.nbytes for array in memory.values()),
+    )

@@ -1,0 +1,292 @@
+"""Elementwise primitives. Broadcasting is undone by the backward pass, so the rules here never look at shapes.
+
+In the formulas g is the cotangent of the result, y the result.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tapegrad.tensor.instruction import Instruction, Primitive, primitive
+from tapegrad.tensor.namespaces import Array, special
+
+Pair = tuple[Array | None, Array | None]
+
+
+def forward_add(i: Instruction, x: Array, y: Array) -> Array:
+    """x + y."""
+    return i.xp.add(x, y)
+
+
+def vjp_add(i: Instruction, g: Array) -> Pair:  # noqa: ARG001  every rule has it
+    """gx = g; gy = g."""
+    return g, g
+
+
+def forward_sub(i: Instruction, x: Array, y: Array) -> Array:
+    """x - y."""
+    return i.xp.subtract(x, y)
+
+
+def vjp_sub(i: Instruction, g: Array) -> Pair:
+    """gx = g; gy = -g."""
+    return g, i.xp.negative(g) if i.needs[1] else None
+
+
+def forward_mul(i: Instruction, x: Array, y: Array) -> Array:
+    """x·y; each operand is saved for the other."""
+    i.saved = (y if i.needs[0] else None, x if i.needs[1] else None)
+    return i.xp.multiply(x, y)
+
+
+def vjp_mul(i: Instruction, g: Array) -> Pair:
+    """gx = g·y; gy = g·x."""
+    y, x = i.saved  # type: ignore[misc]
+    if x is None:
+        return i.xp.multiply(g, y, out=i.scratch), None
+    gx = None if y is None else i.xp.multiply(g, y)
+    return gx, i.xp.multiply(g, x, out=i.scratch)
+
+
+def forward_div(i: Instruction, x: Array, y: Array) -> Array:
+    """x/y."""
+    result = i.xp.divide(x, y)
+    i.saved = (y, result if i.needs[1] else None)
+    return result
+
+
+def vjp_div(i: Instruction, g: Array) -> Pair:
+    """gx = g/y; gy = -(g/y)·(x/y)."""
+    y, quotient = i.saved  # type: ignore[misc]
+    gx = i.xp.divide(g, y, out=i.scratch)
+    if quotient is None:
+        return gx, None
+    gy = i.xp.multiply(gx, quotient)
+    return gx, i.xp.negative(gy, out=gy if gy.shape else None)
+
+
+def forward_pow(i: Instruction, x: Array, y: Array) -> Array:
+    """x to the power of y."""
+    result = i.xp.square(x) if type(y) in (int, float) and y == 2 else i.xp.power(x, y)
+    i.saved = (x, y, result if i.needs[1] else None)
+    return result
+
+
+def vjp_pow(i: Instruction, g: Array) -> Pair:
+    """gx = g·y·x^(y-1), which is 0 for y = 0; gy = g·x^y·log x, which is 0 at x = 0 as its limit is for y > 0."""
+    xp = i.xp
+    x, y, result = i.saved  # type: ignore[misc]
+    gx = gy = None
+    if i.needs[0]:
+        if type(y) in (int, float):
+            slope = 2.0 * x if y == 2 else y * xp.power(x, y - 1) if y != 0 else xp.zeros_like(x)
+        else:
+            slope = xp.where(y == 0, 0.0, y * xp.power(x, xp.where(y == 0, 1, y - 1))).astype(g.dtype, copy=False)
+        gx = xp.multiply(g, slope)
+    if i.needs[1]:
+        gy = g * result * xp.log(xp.where(xp.equal(x, 0) & (y >= 0), 1.0, x)).astype(g.dtype, copy=False)
+    return gx, gy
+
+
+def forward_extreme(choose: str) -> Callable[..., Array]:
+    """The larger or the smaller; which side won is saved, not the operands."""
+
+    def forward(i: Instruction, x: Array, y: Array) -> Array:
+        result = getattr(i.xp, choose)(x, y)
+        if True in i.needs:
+            i.saved = (i.xp.equal(x, result), i.xp.equal(y, result))
+        return result
+
+    return forward
+
+
+def vjp_extreme(i: Instruction, g: Array) -> Pair:
+    """g to the side that won; equal ones share it."""
+    xp = i.xp
+    x_won, y_won = i.saved  # type: ignore[misc]
+    shared = xp.where(x_won & y_won, g * 0.5, g)
+    return (
+        xp.where(x_won, shared, 0).astype(g.dtype, copy=False) if i.needs[0] else None,
+        xp.where(y_won, shared, 0).astype(g.dtype, copy=False) if i.needs[1] else None,
+    )
+
+
+def forward_where(i: Instruction, condition: Array, x: Array, y: Array) -> Array:
+    """x where the condition holds, y elsewhere."""
+    i.saved = (condition,)
+    return i.xp.where(condition, x, y)
+
+
+def vjp_where(i: Instruction, g: Array) -> tuple[None, Array | None, Array | None]:
+    """gx = g where the condition holds; gy = g where it does not."""
+    (condition,) = i.saved  # type: ignore[misc]
+    zero = g.dtype.type(0)
+    return (
+        None,
+        i.xp.where(condition, g, zero) if i.needs[1] else None,
+        i.xp.where(condition, zero, g) if i.needs[2] else None,
+    )
+
+
+def forward_clip(i: Instruction, x: Array) -> Array:
+    """x, but no less than the lower bound and no more than the upper one."""
+    low, high = i.settings
+    result = i.xp.clip(x, low, high)
+    if i.needs[0]:
+        i.saved = (i.xp.equal(result, x),)
+    return result
+
+
+def vjp_clip(i: Instruction, g: Array) -> tuple[Array]:
+    """gx = g where x was left alone, bounds included."""
+    (inside,) = i.saved  # type: ignore[misc]
+    return (i.xp.multiply(g, inside, out=i.scratch),)
+
+
+ADD = primitive("add", forward_add, vjp_add)
+SUB = primitive("sub", forward_sub, vjp_sub)
+MUL = primitive("mul", forward_mul, vjp_mul, fresh=True)
+DIV = primitive("div", forward_div, vjp_div, fresh=True)
+POW = primitive("pow", forward_pow, vjp_pow, fresh=True)
+MAXIMUM = primitive("maximum", forward_extreme("maximum"), vjp_extreme, fresh=True)
+MINIMUM = primitive("minimum", forward_extreme("minimum"), vjp_extreme, fresh=True)
+WHERE = primitive("where", forward_where, vjp_where, fresh=True)
+CLIP = primitive("clip", forward_clip, vjp_clip, fresh=True)
+
+Value = Callable[[Any, Array], Array]
+Rule = Callable[[Any, Array, Array, Array | None], Array]
+
+
+def of_result(name: str, value: Value, rule: Rule) -> Primitive:
+    """A function whose derivative is best written with its result: rule(xp, g, y, out)."""
+
+    def forward(i: Instruction, x: Array) -> Array:
+        y = value(i.xp, x)
+        i.saved = (y,)
+        return y
+
+    def vjp(i: Instruction, g: Array) -> tuple[Array]:
+        return (rule(i.xp, g, i.saved[0], i.scratch),)  # type: ignore[index]
+
+    return primitive(name, forward, vjp, fresh=True)
+
+
+def of_operand(name: str, value: Value, rule: Rule) -> Primitive:
+    """A function whose derivative is best written with its operand: rule(xp, g, x, out)."""
+
+    def forward(i: Instruction, x: Array) -> Array:
+        i.saved = (x,)
+        return value(i.xp, x)
+
+    def vjp(i: Instruction, g: Array) -> tuple[Array]:
+        return (rule(i.xp, g, i.saved[0], i.scratch),)  # type: ignore[index]
+
+    return primitive(name, forward, vjp, fresh=True)
+
+
+def with_slope(name: str, value: Value, both: Callable[[Any, Array], tuple[Array, Array]]) -> Primitive:
+    """A function that is dear to evaluate twice: forward saves its slope instead of its operand. gx = g·slope."""
+
+    def forward(i: Instruction, x: Array) -> Array:
+        if not i.needs[0]:
+            return value(i.xp, x)
+        y, slope = both(i.xp, x)
+        i.saved = (slope,)
+        return y
+
+    def vjp(i: Instruction, g: Array) -> tuple[Array]:
+        return (i.xp.multiply(g, i.saved[0], out=i.scratch),)  # type: ignore[index]
+
+    return primitive(name, forward, vjp, fresh=True)
+
+
+def _softplus(xp: Any, x: Array) -> Array:
+    """log(1 + e^x) = max(x, 0) + log1p(e^-|x|): nothing overflows."""
+    y = xp.log1p(xp.exp(-xp.abs(x)))
+    return xp.add(y, xp.maximum(x, 0), out=y if y.shape else None)
+
+
+def _softplus_and_slope(xp: Any, x: Array) -> tuple[Array, Array]:
+    """The slope is sigmoid(x)."""
+    return _softplus(xp, x), special(xp).expit(x)
+
+
+NEG = primitive(
+    "neg",
+    lambda i, x: i.xp.negative(x),
+    lambda i, g: (i.xp.negative(g, out=i.scratch),),
+    fresh=True,
+)
+EXP = of_result("exp", lambda xp, x: xp.exp(x), lambda xp, g, y, out: xp.multiply(g, y, out=out))
+EXPM1 = of_result("expm1", lambda xp, x: xp.expm1(x), lambda xp, g, y, out: xp.multiply(g, y + 1, out=out))
+LOG = of_operand("log", lambda xp, x: xp.log(x), lambda xp, g, x, out: xp.divide(g, x, out=out))
+LOG1P = of_operand("log1p", lambda xp, x: xp.log1p(x), lambda xp, g, x, out: xp.divide(g, x + 1, out=out))
+SQRT = of_result("sqrt", lambda xp, x: xp.sqrt(x), lambda xp, g, y, out: xp.divide(g, y + y, out=out))
+SIN = of_operand("sin", lambda xp, x: xp.sin(x), lambda xp, g, x, out: xp.multiply(g, xp.cos(x), out=out))
+COS = of_operand("cos", lambda xp, x: xp.cos(x), lambda xp, g, x, out: xp.multiply(g, -xp.sin(x), out=out))
+TANH = of_result("tanh", lambda xp, x: xp.tanh(x), lambda xp, g, y, out: xp.multiply(g, 1 - y * y, out=out))
+SIGMOID = of_result(
+    "sigmoid", lambda xp, x: special(xp).expit(x), lambda xp, g, y, out: xp.multiply(g, y * (1 - y), out=out)
+)
+SOFTPLUS = with_slope("softplus", _softplus, _softplus_and_slope)
+RELU = of_result("relu", lambda xp, x: xp.maximum(x, 0), lambda xp, g, y, out: xp.multiply(g, y > 0, out=out))
+ABS = of_operand("abs", lambda xp, x: xp.abs(x), lambda xp, g, x, out: xp.multiply(g, xp.sign(x), out=out))
+SQUARE = of_operand("square", lambda xp, x: xp.square(x), lambda xp, g, x, out: xp.multiply(g, x + x, out=out))
+# erf' = 2/√π·exp(-x²)
+ERF = of_operand(
+    "erf",
+    lambda xp, x: special(xp).erf(x),
+    lambda xp, g, x, out: xp.multiply(g, 2.0 / math.sqrt(math.pi) * xp.exp(-xp.square(x)), out=out),
+)
+
+
+def _gelu(xp: Any, x: Array) -> Array:
+    """x·Φ(x), Φ the distribution function of the normal distribution."""
+    return x * (0.5 + 0.5 * special(xp).erf(x * math.sqrt(0.5)))
+
+
+def _gelu_and_slope(xp: Any, x: Array) -> tuple[Array, Array]:
+    """The slope is Φ(x) + x·φ(x), φ its density."""
+    phi = 0.5 + 0.5 * special(xp).erf(x * math.sqrt(0.5))
+    return x * phi, phi + x * xp.exp(-0.5 * xp.square(x)) * (1.0 / math.sqrt(2.0 * math.pi))
+
+
+# The tanh form: x/2·(1 + tanh(c·(x + k·x³)))
+GELU_C = math.sqrt(2.0 / math.pi)
+GELU_K = 0.044715
+
+
+def _gelu_tanh(xp: Any, x: Array) -> Array:
+    """x/2·(1 + t), t = tanh(u), u = c·(x + k·x³)."""
+    t = xp.square(x)
+    t = t * (GELU_C * GELU_K) + GELU_C
+    t = xp.tanh(t * x)
+    return x * (0.5 + 0.5 * t)
+
+
+def _gelu_tanh_and_slope(xp: Any, x: Array) -> tuple[Array, Array]:
+    """The slope is (1 + t)/2 + x/2·(1 - t²)·u', u' = c·(1 + 3k·x²); written into as few arrays as possible."""
+    if not x.shape:
+        x2 = x * x
+        t = xp.tanh(x * (GELU_C + GELU_C * GELU_K * x2))
+        half = 0.5 + 0.5 * t
+        return x * half, half + 0.5 * x * (1 - t * t) * (GELU_C + 3 * GELU_C * GELU_K * x2)
+    x2 = xp.square(x)
+    half = x2 * (GELU_C * GELU_K)
+    half += GELU_C
+    half *= x
+    xp.tanh(half, out=half)  # t
+    half += 1
+    half *= 0.5  # (1 + t)/2, and (1 - t²)/2 = 2·half·(1 - half)
+    y = x * half
+    x2 *= 3 * GELU_C * GELU_K
+    x2 += GELU_C  # u'
+    x2 *= y
+    x2 *= 1 - half
+    x2 *= 2  # x/2·(1 - t²)·u' = x·half·(1 - half)·2·u'
+    x2 += half
+    return y, x2
+
+
+GELU = with_slope("gelu", _gelu, _gelu_and_slope)
+GELU_TANH = with_slope("gelu_tanh", _gelu_tanh, _gelu_tanh_and_slope)

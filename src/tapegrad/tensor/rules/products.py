@@ -1,0 +1,103 @@
+"""Products: matmul in all of NumPy's cases, and einsum. The work is done by BLAS."""
+
+from typing import Any
+
+from tapegrad.errors import ShapeError
+from tapegrad.tensor.instruction import Instruction, primitive
+from tapegrad.tensor.namespaces import Array
+
+
+def flat(x: Array) -> Array:
+    """A stack of matrices as one tall matrix."""
+    return x.reshape(-1, x.shape[-1])
+
+
+def forward_matmul(i: Instruction, x: Array, y: Array) -> Array:
+    """x·y. A stack of matrices times one matrix is one product of a tall matrix."""
+    i.saved = (y if i.needs[0] else None, x if i.needs[1] else None)
+    if getattr(y, "ndim", 0) == 2 and x.ndim > 2 and x.flags.c_contiguous:
+        return i.xp.matmul(flat(x), y).reshape(*x.shape[:-1], y.shape[-1])
+    return i.xp.matmul(x, y)
+
+
+def vjp_matmul(i: Instruction, g: Array) -> tuple[Array | None, Array | None]:
+    """gx = g·yᵀ; gy = xᵀ·g. A vector is a matrix of one row (left) or one column (right)."""
+    xp = i.xp
+    y, x = i.saved  # type: ignore[misc]
+    left, right = i.places[0][0], i.places[1][0]
+    if len(right) == 1:
+        g = xp.expand_dims(g, -1)
+    if len(left) == 1:
+        g = xp.expand_dims(g, -2)
+    gx = gy = None
+    if y is not None:
+        transposed = y[None, :] if len(right) == 1 else xp.swapaxes(y, -1, -2)
+        if transposed.ndim == 2 and g.ndim > 2:
+            gx = xp.matmul(flat(g), transposed).reshape(*g.shape[:-1], transposed.shape[-1])
+        else:
+            gx = xp.matmul(g, transposed)
+        if len(left) == 1:
+            gx = gx[..., 0, :]
+    if x is not None:
+        if len(right) <= 2 and x.ndim > 2:
+            gy = xp.matmul(flat(x).T, flat(g))
+        else:
+            gy = xp.matmul(x[:, None] if len(left) == 1 else xp.swapaxes(x, -1, -2), g)
+        if len(right) == 1:
+            gy = gy[..., 0]
+    return gx, gy
+
+
+def parse(subscripts: str, operands: int) -> tuple[list[str], str]:
+    """The labels of each operand and of the result; without an arrow those that stand once, in alphabetical order."""
+    if "." in subscripts:
+        raise ShapeError(f"einsum of tensors takes no '...', got {subscripts!r}; name every axis")
+    text = subscripts.replace(" ", "")
+    inputs, arrow, result = text.partition("->")
+    terms = inputs.split(",")
+    if len(terms) != operands:
+        raise ShapeError(f"einsum {subscripts!r} names {len(terms)} operands, got {operands}")
+    if not arrow:
+        result = "".join(sorted(label for label in set(inputs) - {","} if inputs.count(label) == 1))
+    return terms, result
+
+
+def forward_einsum(i: Instruction, *xs: Array) -> Array:
+    """Einstein's sum; settings: the subscripts."""
+    parse(i.settings, len(xs))
+    i.saved = xs
+    return i.xp.einsum(i.settings, *xs, optimize=len(xs) > 1)
+
+
+def vjp_einsum(i: Instruction, g: Array) -> tuple[Array | None, ...]:
+    """Each operand changes places with the result: g·(all others), summed to the operand's labels."""
+    xs = i.saved or ()
+    terms, result = parse(i.settings, len(xs))
+    return tuple(
+        _operand_cotangent(i.xp, k, g, xs, terms, result) if needed else None for k, needed in enumerate(i.needs)
+    )
+
+
+def _operand_cotangent(xp: Any, k: int, g: Array, xs: tuple[Array, ...], terms: list[str], result: str) -> Array:
+    labels = "".join(dict.fromkeys(terms[k]))
+    lengths = dict(zip(terms[k], xs[k].shape, strict=True))
+    others = [n for n in range(len(xs)) if n != k]
+    known = [label for label in labels if label in result or any(label in terms[n] for n in others)]
+    cotangent = xp.einsum(
+        ",".join([result, *(terms[n] for n in others)]) + "->" + "".join(known),
+        g,
+        *(xs[n] for n in others),
+        optimize=len(others) > 0,
+    )
+    # labels that only this operand has were summed over: the cotangent is the same along them
+    cotangent = cotangent.reshape([lengths[label] if label in known else 1 for label in labels])
+    cotangent = xp.broadcast_to(cotangent, [lengths[label] for label in labels])
+    if labels == terms[k]:
+        return cotangent
+    made = xp.zeros(xs[k].shape, cotangent.dtype)
+    xp.einsum(f"{terms[k]}->{labels}", made)[...] = cotangent  # a view of the diagonal
+    return made
+
+
+MATMUL = primitive("matmul", forward_matmul, vjp_matmul, fresh=True)
+EINSUM = primitive("einsum", forward_einsum, vjp_einsum)

@@ -1,0 +1,382 @@
+"""The tensor: an array that remembers how it was computed.
+
+In: arrays, numbers and tensors. Out: tensors; `apply` executes a primitive and, where an operand needs a gradient,
+records it.
+"""
+
+import threading
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any
+
+from tapegrad.errors import ConstantError, ConversionError, DtypeError, InputError, OperandError, ShapeError
+from tapegrad.tensor.backward import backward, stats
+from tapegrad.tensor.exposure import expose, exposed, watch
+from tapegrad.tensor.instruction import Instruction, Leaf, Primitive, TensorStats
+from tapegrad.tensor.namespaces import Array, namespace
+from tapegrad.tensor.rules import elementwise, products, reductions, shapes
+
+_mode = threading.local()
+
+
+class no_grad:  # noqa: N801  used like a function
+    """A context in which nothing is recorded.
+
+    >>> import numpy as np, tapegrad
+    >>> x = tapegrad.Tensor(np.ones(2), requires_grad=True)
+    >>> with tapegrad.no_grad():
+    ...     (x * 2).requires_grad
+    False
+    """
+
+    def __enter__(self) -> None:
+        _mode.off = getattr(_mode, "off", 0) + 1
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        _mode.off -= 1
+
+
+class Tensor:
+    """An array, and whether gradients with respect to it are wanted.
+
+    The array is copied, so that nobody can write into what a rule has saved. Operators, indexing and most methods of
+    NumPy's arrays work as there; what needs no gradient is not recorded.
+
+    >>> import numpy as np, tapegrad
+    >>> x = tapegrad.Tensor(np.array([1.0, 2.0, 3.0]), requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    array([2., 4., 6.])
+    """
+
+    __slots__ = ("__weakref__", "_array", "_node")
+    __array_ufunc__ = None  # array * tensor is ours to compute
+    __hash__ = None  # type: ignore[assignment]  # == compares elements, as NumPy's does
+
+    _array: Array
+    _node: Any
+
+    def __init__(self, array: Any, requires_grad: bool = False):
+        if isinstance(array, Tensor):
+            array = array._array
+        xp = namespace(array)
+        made = xp.array(array)
+        if made.dtype.kind not in "fiub":
+            raise DtypeError(f"expected an array of real numbers, got dtype {made.dtype}; make it float32 or float64")
+        if requires_grad and made.dtype.kind != "f":
+            raise DtypeError(
+                f"only floating-point tensors can require gradients, got dtype {made.dtype}; "
+                "convert first: Tensor(array.astype(float), requires_grad=True)"
+            )
+        self._array = made
+        self._node = Leaf() if requires_grad else None
+
+    # what it holds
+
+    @property
+    def data(self) -> Array:
+        """The array. A write into it while a recording that saved it is pending is an error at backward."""
+        if not isinstance(self._array, namespace(self._array).ndarray):
+            self._array = namespace(self._array).asarray(self._array)
+        expose(self._array)
+        return self._array
+
+    @data.setter
+    def data(self, array: Any) -> None:
+        made = namespace(array).array(array, dtype=self._array.dtype)
+        if made.shape != self._array.shape:
+            raise ShapeError(f"expected new data of shape {self._array.shape}, got {made.shape}; make a new Tensor")
+        if self._node is not None and type(self._node) is not Leaf:
+            raise InputError("only a tensor that was not computed can get new data; assign to the one you made")
+        self._array = made  # not into the old array: recordings may have saved that
+
+    def numpy(self) -> Array:
+        """A copy of the array that is safe to keep and to change."""
+        return namespace(self._array).array(self._array)
+
+    def item(self) -> float:
+        """The only number of a tensor of size 1."""
+        if self._array.size != 1:
+            raise ShapeError(f"expected a tensor of one number, got shape {self.shape}; reduce it first, or use .data")
+        return self._array.item()  # type: ignore[no-any-return]
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether a backward pass gives a gradient to it, or to what it was computed from."""
+        return self._node is not None
+
+    @property
+    def grad(self) -> Array | None:
+        """The gradient that backward passes have accumulated; None before the first, and for computed tensors."""
+        return self._node.grad if type(self._node) is Leaf else None
+
+    @grad.setter
+    def grad(self, value: Array | None) -> None:
+        if type(self._node) is not Leaf:
+            raise ConstantError("only a tensor made with requires_grad=True has a gradient")
+        if value is not None:
+            value = namespace(value).array(value, dtype=self._array.dtype)
+            if value.shape != self.shape:
+                raise ShapeError(f"expected a gradient of shape {self.shape}, got {value.shape}")
+        self._node.grad = value
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of its axes."""
+        return self._array.shape  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> Any:
+        """The kind of its numbers."""
+        return self._array.dtype
+
+    @property
+    def ndim(self) -> int:
+        """How many axes it has."""
+        return len(self._array.shape)
+
+    @property
+    def size(self) -> int:
+        """How many numbers it holds."""
+        return self._array.size  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        wanted = ", requires_grad=True" if self.requires_grad else ""
+        return f"Tensor({self._array!r}{wanted})"
+
+    def __len__(self) -> int:
+        if not self._array.shape:
+            raise ShapeError("a tensor of shape () has no length")
+        return self._array.shape[0]  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator["Tensor"]:
+        return (self[k] for k in range(len(self)))
+
+    def __bool__(self) -> bool:
+        return bool(self._array)
+
+    def __index__(self) -> int:
+        return self._array.__index__()  # type: ignore[no-any-return]
+
+    def __float__(self) -> float:
+        if self._node is not None:
+            raise ConversionError("float() of a Tensor would lose its derivative; use .item() where that is meant")
+        return float(self._array)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if self._node is not None:
+            raise ConversionError(
+                "an array made of a Tensor would lose its derivative; use the functions of tapegrad.tensor, or .data"
+            )
+        return namespace(self._array).array(self._array, dtype=dtype)
+
+    # gradients
+
+    def backward(self, seed: Any = None, *, retain: bool = False) -> None:
+        """Adds to `.grad` of every leaf its gradient of this tensor, times `seed`, which is 1 for a single number.
+
+        retain: keep what was saved, so that backward can be called again.
+        """
+        if self._node is None:
+            raise ConstantError(
+                "this tensor was not computed from any that requires gradients; make the inputs with requires_grad=True"
+            )
+        xp = namespace(self._array)
+        if seed is None:
+            if self._array.size != 1:
+                raise ShapeError(
+                    f"backward of a tensor of shape {self.shape} needs a seed of that shape; reduce it to one number "
+                    "(.sum()), or call backward(seed)"
+                )
+            seed = xp.ones(self.shape, self.dtype)
+        else:
+            seed = xp.asarray(seed._array if isinstance(seed, Tensor) else seed, dtype=self.dtype)
+            if seed.shape != self.shape:
+                raise ShapeError(f"expected a seed of shape {self.shape}, got {seed.shape}")
+        backward(self._node, seed, retain=retain)
+
+    def detach(self) -> "Tensor":
+        """The same numbers as a constant."""
+        made = _new(Tensor)
+        made._array, made._node = self._array, None
+        return made
+
+    def stats(self) -> TensorStats:
+        """How many instructions lead to this tensor, and how much they have saved."""
+        return stats(self._node) if self._node is not None else TensorStats(0, 0, 0)
+
+    # operators
+
+    def __add__(self, other: Any) -> "Tensor":
+        return apply(elementwise.ADD, (self, other))
+
+    def __radd__(self, other: Any) -> "Tensor":
+        return apply(elementwise.ADD, (other, self))
+
+    def __sub__(self, other: Any) -> "Tensor":
+        return apply(elementwise.SUB, (self, other))
+
+    def __rsub__(self, other: Any) -> "Tensor":
+        return apply(elementwise.SUB, (other, self))
+
+    def __mul__(self, other: Any) -> "Tensor":
+        return apply(elementwise.MUL, (self, other))
+
+    def __rmul__(self, other: Any) -> "Tensor":
+        return apply(elementwise.MUL, (other, self))
+
+    def __truediv__(self, other: Any) -> "Tensor":
+        return apply(elementwise.DIV, (self, other))
+
+    def __rtruediv__(self, other: Any) -> "Tensor":
+        return apply(elementwise.DIV, (other, self))
+
+    def __pow__(self, other: Any) -> "Tensor":
+        return apply(elementwise.POW, (self, other))
+
+    def __rpow__(self, other: Any) -> "Tensor":
+        return apply(elementwise.POW, (other, self))
+
+    def __matmul__(self, other: Any) -> "Tensor":
+        return apply(products.MATMUL, (self, other))
+
+    def __rmatmul__(self, other: Any) -> "Tensor":
+        return apply(products.MATMUL, (other, self))
+
+    def __neg__(self) -> "Tensor":
+        return apply(elementwise.NEG, (self,))
+
+    def __abs__(self) -> "Tensor":
+        return apply(elementwise.ABS, (self,))
+
+    def __getitem__(self, index: Any) -> "Tensor":
+        return apply(shapes.GETITEM, (self,), _plain(index))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise InputError(
+            "a tensor is not written to in place; build the result with where, concatenate or pad, or change .data "
+            "of a tensor that no pending recording has saved"
+        )
+
+    def __lt__(self, other: Any) -> Array:
+        return self._array < _plain(other)
+
+    def __le__(self, other: Any) -> Array:
+        return self._array <= _plain(other)
+
+    def __gt__(self, other: Any) -> Array:
+        return self._array > _plain(other)
+
+    def __ge__(self, other: Any) -> Array:
+        return self._array >= _plain(other)
+
+    def __eq__(self, other: object) -> Array:  # element by element, as NumPy's
+        return self._array == _plain(other)
+
+    def __ne__(self, other: object) -> Array:
+        return self._array != _plain(other)
+
+    # methods that NumPy's arrays have
+
+    def sum(self, axis: Any = None, keepdims: bool = False) -> "Tensor":
+        """The sum over axes."""
+        return apply(reductions.SUM, (self,), (axis, keepdims))
+
+    def mean(self, axis: Any = None, keepdims: bool = False) -> "Tensor":
+        """The mean over axes."""
+        return apply(reductions.MEAN, (self,), (axis, keepdims))
+
+    def max(self, axis: Any = None, keepdims: bool = False) -> "Tensor":
+        """The largest over axes; equal ones share the gradient."""
+        return apply(reductions.MAX, (self,), (axis, keepdims))
+
+    def min(self, axis: Any = None, keepdims: bool = False) -> "Tensor":
+        """The smallest over axes; equal ones share the gradient."""
+        return apply(reductions.MIN, (self,), (axis, keepdims))
+
+    def var(self, axis: Any = None, keepdims: bool = False, ddof: int = 0) -> "Tensor":
+        """The variance over axes."""
+        return apply(reductions.VAR, (self,), (axis, keepdims, ddof))
+
+    def reshape(self, *shape: Any) -> "Tensor":
+        """The same numbers in another shape."""
+        return apply(shapes.RESHAPE, (self,), shape[0] if len(shape) == 1 else shape)
+
+    def transpose(self, *axes: Any) -> "Tensor":
+        """The axes in another order; reversed if none is given."""
+        if len(axes) == 1 and not isinstance(axes[0], int):
+            axes = axes[0]
+        return apply(shapes.TRANSPOSE, (self,), axes or None)
+
+    @property
+    def T(self) -> "Tensor":  # noqa: N802  NumPy's name
+        """The axes reversed."""
+        return apply(shapes.TRANSPOSE, (self,), None)
+
+
+_new = Tensor.__new__
+
+
+def _plain(value: Any) -> Any:
+    """What a tensor holds, also inside an index; anything else as it is."""
+    if type(value) is Tensor:
+        return value._array
+    if type(value) is tuple:
+        return tuple(_plain(item) for item in value)
+    return value
+
+
+def operand(value: Any) -> Any:
+    """A value as a primitive takes it: an array, or a Python number, which leaves dtypes alone."""
+    if isinstance(value, int | float):
+        return value
+    xp = namespace(value)
+    made = xp.asarray(value)
+    if made.dtype.kind not in "fiub":
+        raise OperandError(f"expected a Tensor, an array or a real number, got {type(value).__name__} {value!r:.60}")
+    return made
+
+
+def apply(primitive: Primitive, operands: tuple[Any, ...], settings: Any = None) -> Tensor:
+    """Executes a primitive; records it if an operand needs a gradient."""
+    arrays = []
+    parents = []
+    raw = None
+    xp = None
+    for value in operands:
+        if type(value) is Tensor:
+            array = value._array
+            arrays.append(array)
+            parents.append(value._node)
+            if xp is None:
+                xp = namespace(array)
+        else:
+            array = operand(value)
+            arrays.append(array)
+            parents.append(None)
+            if type(array) is not float and type(array) is not int:
+                raw = [array] if raw is None else [*raw, array]
+                if xp is None:
+                    xp = namespace(array)
+    off = getattr(_mode, "off", 0)
+    needs = tuple([parent is not None for parent in parents]) if not off else (False,) * len(parents)
+    instruction = Instruction(primitive, xp, needs, settings)
+    try:
+        result = primitive.forward(instruction, *arrays)
+    except (ValueError, IndexError, TypeError) as error:
+        if isinstance(error, ShapeError):
+            raise
+        got = ", ".join(str(getattr(array, "shape", array)) for array in arrays)
+        given = "" if settings is None else f" with {settings!r:.60}"
+        raise ShapeError(f"{primitive.name} does not fit operands of shape {got}{given}: {error}") from error
+    made = _new(Tensor)
+    made._array = result
+    if True in needs and result.dtype.kind == "f":
+        places = [(array.shape, array.dtype) if hasattr(array, "shape") else None for array in arrays]
+        instruction.record(parents, places)
+        if raw is not None or exposed:
+            watch(instruction, raw or [])
+        made._node = instruction
+    else:
+        made._node = None
+    return made

@@ -7,8 +7,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tapegrad.errors import GradientError
-from tapegrad.transforms import map_numbers, value_and_grad
+from tapegrad.tensor.differentiate import mapped
+from tapegrad.transforms import value_and_grad
 
 # Step sizes from a quarter of the scale down; each is half the one before. Twelve of them reach 1e-4, where the
 # rounding of central differences (1e-16/1e-4) is below what extrapolation has gained.
@@ -85,18 +88,24 @@ def _close(a: float, b: float, tolerance: float) -> bool:
 
 
 def _numbers(tree: Any) -> list[float]:
+    """All numbers of a structure, those of its arrays in order."""
     found: list[float] = []
-    map_numbers(lambda number: found.append(float(number)), tree)
+    mapped(lambda value: found.extend(np.asarray(value, dtype=np.float64).ravel().tolist()), tree)
     return found
 
 
 def _replaced(tree: Any, index: int, number: float) -> Any:
-    """The structure with its number at this position replaced."""
-    position = -1
+    """The structure with its number at this position replaced; arrays become float64, or the step would be lost."""
+    position = 0
 
     def convert(old: Any) -> Any:
         nonlocal position
-        position += 1
-        return number if position == index else old
+        start, position = position, position + np.size(old)
+        if not isinstance(old, np.ndarray):
+            return number if start == index else old
+        made = old.astype(np.float64)
+        if start <= index < position:
+            made.flat[index - start] = number
+        return made
 
-    return map_numbers(convert, tree)
+    return mapped(convert, tree)

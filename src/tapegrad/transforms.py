@@ -1,6 +1,7 @@
-"""Transforms: from a function of numbers to the function of its gradient.
+"""Transforms: from a function of numbers or arrays to the function of its gradient.
 
-In: a Python function of floats, or of lists, tuples, dicts and arrays of floats. Out: one that also differentiates.
+In: a Python function of floats or arrays, or of nested lists, tuples and dicts of them. Out: one that also
+differentiates. Where an argument holds an array the function gets tensors, else the variables of a scalar tape.
 """
 
 import operator
@@ -13,25 +14,7 @@ from numpy.typing import NDArray
 from tapegrad.errors import InputError, OperandError
 from tapegrad.scalar.recording import Var
 from tapegrad.scalar.tape import Tape
-
-
-def map_numbers(convert: Callable[[Any], Any], tree: Any, dtype: Any = object) -> Any:
-    """The same structure of lists, tuples, dicts and arrays (of this dtype), with each number converted in order."""
-    if isinstance(tree, dict):
-        return {key: map_numbers(convert, item, dtype) for key, item in tree.items()}
-    if isinstance(tree, np.ndarray):
-        if type(tree) is not np.ndarray:
-            raise InputError(f"expected a plain array, got {type(tree).__name__}, whose operators mean something else")
-        made = np.empty(tree.shape, dtype=dtype)
-        for index, item in np.ndenumerate(tree):
-            made[index] = convert(item)
-        return made
-    if isinstance(tree, list | tuple):
-        items = [map_numbers(convert, item, dtype) for item in tree]
-        if isinstance(tree, list):
-            return items
-        return type(tree)(*items) if hasattr(tree, "_fields") else tuple(items)
-    return convert(tree)
+from tapegrad.tensor.differentiate import holds_array, jacobian_of, mapped, value_and_gradients
 
 
 def _lifted(tape: Tape, tree: Any) -> tuple[Any, list[Var]]:
@@ -42,38 +25,43 @@ def _lifted(tape: Tape, tree: Any) -> tuple[Any, list[Var]]:
         variables.append(tape.var(number))
         return variables[-1]
 
-    return map_numbers(variable, tree), variables
+    return mapped(variable, tree), variables
 
 
 def _gradients(variables: list[Var], tree: Any) -> Any:
-    """The structure with the gradient in place of each number; arrays of float64 where there were arrays."""
+    """The structure with the gradient in place of each number."""
     gradients = iter(variables)
-    return map_numbers(lambda _: next(gradients).grad, tree, np.float64)
+    return mapped(lambda _: next(gradients).grad, tree)
 
 
 def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., tuple[float, Any]]:
     """A function that gives `f(*args)` and its gradient with respect to one argument, or to several (`argnums`).
 
-    The gradient has the structure of the argument.
+    The gradient has the structure of the argument. If an argument to differentiate by holds an array, f gets a
+    `Tensor` for each array and number of it, else a `Var` for each number.
 
-    >>> import tapegrad
+    >>> import numpy, tapegrad
     >>> tapegrad.value_and_grad(lambda p: p["a"] * p["b"])({"a": 2.0, "b": 3.0})
     (6.0, {'a': 3.0, 'b': 2.0})
+    >>> tapegrad.value_and_grad(lambda p: (p["w"] * p["w"]).sum())({"w": numpy.array([1.0, 2.0])})
+    (5.0, {'w': array([2., 4.])})
     """
     one = not isinstance(argnums, Iterable)
     chosen = tuple(operator.index(n) for n in ((argnums,) if one else argnums))  # type: ignore[union-attr,arg-type]
 
     def evaluate(*args: Any) -> tuple[float, Any]:
+        for argnum in chosen:
+            if not 0 <= argnum < len(args):
+                raise InputError(f"argnums asks for argument {argnum}, but the call has {len(args)} positional ones")
+        if any(holds_array(args[argnum]) for argnum in chosen):
+            value, found = value_and_gradients(f, args, chosen)
+            return value, found[0] if one else found
         tape = Tape()
         lifted = list(args)
         variables: dict[int, list[Var]] = {}
         for argnum in chosen:
-            if not 0 <= argnum < len(args):
-                raise InputError(f"argnums asks for argument {argnum}, but the call has {len(args)} positional ones")
             lifted[argnum], variables[argnum] = _lifted(tape, args[argnum])
         result = f(*lifted)
-        if isinstance(result, np.ndarray) and result.ndim == 0:
-            result = result.item()
         if isinstance(result, list | tuple | dict | np.ndarray) or result is None:
             raise InputError(
                 f"expected the function to return one number, got {type(result).__name__}; "
@@ -98,7 +86,7 @@ def grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[
     return lambda *args: both(*args)[1]
 
 
-def jacobian(f: Callable[..., Any], argnum: int = 0) -> Callable[..., NDArray[np.float64]]:
+def jacobian(f: Callable[..., Any], argnum: int = 0) -> Callable[..., NDArray[Any]]:
     """A function that gives all derivatives of f's outputs with respect to one argument, as an array.
 
     Its shape is that of the output followed by that of the input: (m, n) for a sequence of n floats to one of m.
@@ -109,9 +97,11 @@ def jacobian(f: Callable[..., Any], argnum: int = 0) -> Callable[..., NDArray[np
            [1., 1.]])
     """
 
-    def evaluate(*args: Any) -> NDArray[np.float64]:
+    def evaluate(*args: Any) -> NDArray[Any]:
         if not 0 <= argnum < len(args):
             raise InputError(f"argnum asks for argument {argnum}, but the call has {len(args)} positional ones")
+        if holds_array(args[argnum]):
+            return jacobian_of(f, args, argnum)  # type: ignore[no-any-return]
         try:
             shape = np.asarray(args[argnum], dtype=np.float64).shape
         except (TypeError, ValueError) as error:

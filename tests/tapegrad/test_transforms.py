@@ -50,7 +50,12 @@ def test_of_an_array():
     assert value == 55.0
     assert gradient.dtype == np.float64
     assert gradient.tolist() == (2 * x).tolist()
-    assert grad(lambda x: x[0] * x[1])(np.array([2, 3], dtype=np.int32)).tolist() == [3.0, 2.0]
+    assert grad(lambda x: x[0] * x[1])(np.array([2.0, 3.0], dtype=np.float32)).tolist() == [3.0, 2.0]
+
+
+def test_an_array_of_integers_has_no_gradient():
+    with pytest.raises(tapegrad.DtypeError, match=r"int32; convert them with astype\(float\)"):
+        grad(lambda x: x[0] * x[1])(np.array([2, 3], dtype=np.int32))
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass")

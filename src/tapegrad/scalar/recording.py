@@ -268,7 +268,8 @@ def as_number(x: object) -> cython.double:
             "expected a plain number, got a Var; a conversion would drop its derivative: "
             "use the Var itself, or x.value where the derivative is not wanted"
         )
-    raise OperandError(f"expected a Var or a real number, got {type(x).__name__}: {x!r:.60}")
+    hint: str = "; functions of arrays are in tapegrad.tensor" if hasattr(x, "shape") else ""
+    raise OperandError(f"expected a Var or a real number, got {type(x).__name__}: {x!r:.60}{hint}")
 
 
 @cython.cfunc

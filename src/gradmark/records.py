@@ -9,7 +9,8 @@ import msgspec
 
 # History of the format of run files. A reader accepts every version up to its own.
 #   1  first
-FORMAT_VERSION = 1
+#   2  tensors: shapes, flops and bytes of a measurement; before, all were of numbers
+FORMAT_VERSION = 2
 
 Param = int | float | str
 Status = Literal[
@@ -133,7 +134,7 @@ class TapeSize(Record, frozen=True, kw_only=True):
 class Memory(Record, frozen=True, kw_only=True):
     """Counted by memray in a pass of its own, per iteration of forward and backward."""
 
-    allocations: float | None = None  # net: of the engine, less those of the same loop on plain floats
+    allocations: float | None = None  # net: of the engine, less those of the same function on floats or NumPy arrays
     gross_allocations: float | None = None
     plain_allocations: float | None = None
     allocated_bytes: float | None = None  # net, likewise
@@ -147,8 +148,8 @@ class Accuracy(Record, frozen=True, kw_only=True):
     """The gradient against a reference."""
 
     reference: str
-    relative_error: float  # largest over the inputs
-    ulps: float | None = None  # largest, in units of the last place; scalars only
+    relative_error: float  # largest over the inputs, or over the directions
+    ulps: float | None = None  # largest, in units of the last place; of numbers only
     tolerance: float  # relative errors above it are a wrong gradient
 
 
@@ -170,7 +171,11 @@ class Measurement(Record, frozen=True, kw_only=True):
     memory: Memory | None = None
     accuracy: Accuracy | None = None
     instructions: Instructions | None = None
-    operations: int | None = None  # elementary operations of one evaluation, as the workload declares
+    # As the workload declares: operations of one evaluation, and of tensors what a value with its gradient takes.
+    operations: int | None = None
+    flops: float | None = None
+    bytes: float | None = None
+    shapes: dict[str, list[int]] = {}  # of tensors: each input by name
     warnings: list[str] = []
 
 
@@ -184,7 +189,7 @@ class Run(Record, frozen=True, kw_only=True):
     measurements: list[Measurement]
     planned: list[Cell] = []  # all cells, measured or not yet
     finished: bool = False
-    format_version: int = FORMAT_VERSION
+    format_version: int = 1  # what a file has that does not say: defaults are not written
 
 
 class Estimate(Record, frozen=True, kw_only=True):
@@ -209,6 +214,8 @@ class Summary(Record, frozen=True, kw_only=True):
     ratio: float | None = None  # backward / forward
     gradient_ratio: float | None = None  # total / primal; cheap-gradient theory bounds it by about 4
     operations_per_s: float | None = None
+    flops_per_s: float | None = None  # of total, as the next
+    bytes_per_s: float | None = None
     harness_ns: float | None = None
     steady: bool = True
     warnings: list[str] = []

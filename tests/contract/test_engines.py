@@ -1,4 +1,4 @@
-"""What every adapter must do, run over all of them."""
+"""What every adapter must do, and every adapter with scalars, run over all of them."""
 
 import pytest
 
@@ -8,7 +8,8 @@ from gradmark.measure.accuracy import exact_gradient
 from gradmark.records import TapeSize
 from gradmark.workloads.selection import available
 
-ENGINES = list(discovery.known())
+ALL = list(discovery.known())
+ENGINES = [name for name in ALL if "scalar" in discovery.load(name).capabilities().kinds]
 DIFFERENTIATING = [name for name in ENGINES if discovery.load(name).capabilities().gradients]
 CELLS = [(w, w.points(full=False)[-1]) for w in available() if w.suite == "scalar"]
 
@@ -26,10 +27,12 @@ def iterate(session):
     session.synchronize()
 
 
-@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("name", ALL)
 def test_capabilities_are_capabilities(name):
     can = discovery.load(name).capabilities()
     assert isinstance(can, Capabilities)
+    assert set(can.kinds) <= {"scalar", "tensor"}
+    assert set(can.dtypes) <= {"float32", "float64"}
     assert can.gradients or can.reason
 
 

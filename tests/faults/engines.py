@@ -42,6 +42,60 @@ class TooFew(Faulty):
         return {"gradients": list}
 
 
+def changed(place, change):
+    """Faults of tensors: one input's gradient is changed."""
+
+    def faults(self, session):
+        def gradients():
+            found = list(session.gradients())
+            return [*found[:place], change(found[place]), *found[place + 1 :]]
+
+        return {"gradients": gradients}
+
+    return faults
+
+
+class ScaledTensor(Faulty):
+    """One part in a thousand too large, with respect to one input of several."""
+
+    name = "scaled-tensor"
+    faults = changed(1, lambda g: g * (1 + 1e-3))
+
+
+class TransposedTensor(Faulty):
+    name = "transposed-tensor"
+    faults = changed(0, lambda g: g.T)
+
+
+class BroadcastSumDropped(Faulty):
+    """The cotangent of a broadcast operand is cut to its shape, and not summed."""
+
+    name = "broadcast-sum-dropped"
+    faults = changed(1, lambda g: g / 1024)
+
+
+class BroadcastShapeKept(Faulty):
+    """The cotangent of a broadcast operand is left in the shape of the result."""
+
+    name = "broadcast-shape-kept"
+    faults = changed(1, lambda g: g + 0 * g[:, None])
+
+
+class WrongTensorLater(Faulty):
+    """Right for twenty calls, then wrong and fast."""
+
+    name = "wrong-tensor-later"
+
+    def faults(self, session):
+        calls = [0]
+
+        def total():
+            calls[0] += 1
+            session.total()
+
+        return {"total": total, "gradients": lambda: [g * (1 if calls[0] < 20 else 2) for g in session.gradients()]}
+
+
 class Crash(Faulty):
     name = "crash"
 
@@ -92,6 +146,13 @@ class NoSuchDtype(Faulty):
 
     def capabilities(self):
         return Capabilities(dtypes=("float32",))
+
+
+class ScalarsOnly(Faulty):
+    name = "scalars-only"
+
+    def capabilities(self):
+        return Capabilities()
 
 
 class Leak(Faulty):

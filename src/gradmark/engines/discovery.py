@@ -15,6 +15,7 @@ from gradmark.errors import EngineError, SelectionError
 BUILT_IN = {
     "null": "gradmark.engines.null:Null",
     "python-floats": "gradmark.engines.python_floats:PythonFloats",
+    "numpy": "gradmark.engines.numpy_arrays:NumpyArrays",
     "finite-difference": "gradmark.engines.finite_difference:FiniteDifference",
     "tapegrad": "gradmark.engines.tapegrad:Tapegrad",
     "tapegrad:fresh": "gradmark.engines.tapegrad:TapegradFresh",

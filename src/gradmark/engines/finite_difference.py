@@ -1,43 +1,90 @@
 """Finite differences: an engine without rules, and so an independent oracle."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
-from gradmark.engines.protocol import Capabilities, Session
-from gradmark.engines.python_floats import FLOATS, bound
+from gradmark.engines.protocol import Capabilities, Session, bound
+from gradmark.engines.python_floats import FLOATS
+from gradmark.errors import UnsupportedError
 from gradmark.records import Param
 from gradmark.workloads.workload import Workload
 
 # The cube root of the rounding unit balances rounding and truncation of central differences; extrapolating them takes
 # away what truncation is left for functions that bend faster than their scale.
 STEP = 2.0**-17
+# Four evaluations for each entry: beyond this many entries a gradient takes longer than anybody waits for it.
+MOST_ENTRIES = 2000
 
 
 class FiniteDifference:
-    """Central differences at two steps, extrapolated (Richardson): four evaluations for each input."""
+    """Central differences at two steps, extrapolated (Richardson): four evaluations for each input, or entry of one."""
 
     name = "finite-difference"
 
     def capabilities(self) -> Capabilities:
-        """Good to about ten digits at best; its own tolerance says so."""
-        return Capabilities(tolerance=1e-6)
+        """Good to about ten digits at best; its own tolerance says so. float32 would leave three digits."""
+        return Capabilities(kinds=("scalar", "tensor"), tolerance=1e-6)
 
-    def prepare(self, workload: Workload, inputs: Sequence[float], params: Mapping[str, Param]) -> Session:
+    def prepare(self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Session:
         """Forward is one evaluation, backward the 4n others."""
+        if workload.kind == "tensor":
+            return self._tensors(workload, inputs, params)
         f = partial(workload.function, FLOATS, **params)
         found = [0.0] * len(inputs)
 
-        def difference(k: int, step: float) -> float:
-            moved = list(inputs)
-            moved[k] = high = inputs[k] + step
-            above = f(*moved)
-            moved[k] = low = inputs[k] - step
-            return float((above - f(*moved)) / (high - low))
-
         def backward() -> None:
             for k, x in enumerate(inputs):
-                step = STEP * max(1.0, abs(x))
-                found[k] = (4.0 * difference(k, step / 2) - difference(k, step)) / 3.0
+
+                def moved(value: float, k: int = k) -> float:
+                    return float(f(*inputs[:k], value, *inputs[k + 1 :]))
+
+                found[k] = difference(moved, x)
 
         evaluate = bound(workload, FLOATS, inputs, params)
         return Session(primal=evaluate, forward=evaluate, backward=backward, gradients=lambda: found)
+
+    def _tensors(self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Session:
+        from gradmark.engines.numpy_arrays import ARRAYS
+
+        active = workload.active(inputs)
+        entries = sum(inputs[k].size for k in active)
+        if entries > MOST_ENTRIES:
+            raise UnsupportedError(
+                f"finite-difference evaluates four times for each of {entries} entries; at most {MOST_ENTRIES} are "
+                "differenced: choose a smaller size"
+            )
+        point = [x.copy() for x in inputs]
+        found = [x.copy() for x in (inputs[k] for k in active)]
+        f = bound(workload, ARRAYS, point, params)
+
+        def backward() -> None:
+            for k, gradient in zip(active, found, strict=True):
+                for place, x in _entries(inputs[k]):
+
+                    def moved(value: float, array: Any = point[k], place: Any = place) -> float:
+                        array[place] = value
+                        return float(f())
+
+                    gradient[place] = difference(moved, x)
+                    point[k][place] = x
+
+        evaluate = bound(workload, ARRAYS, inputs, params)
+        return Session(primal=evaluate, forward=evaluate, backward=backward, gradients=lambda: found)
+
+
+def difference(f: Callable[[float], float], x: float) -> float:
+    """The derivative of f at x."""
+
+    def central(step: float) -> float:
+        high, low = x + step, x - step
+        return (f(high) - f(low)) / (high - low)
+
+    step = STEP * max(1.0, abs(x))
+    return (4.0 * central(step / 2) - central(step)) / 3.0
+
+
+def _entries(array: Any) -> Iterator[tuple[tuple[int, ...], float]]:
+    import numpy as np
+
+    return ((place, float(x)) for place, x in np.ndenumerate(array))

@@ -1,6 +1,7 @@
 """The null engine: does nothing. Its times are the cost of the harness itself."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from gradmark.engines.protocol import Capabilities, Session
 from gradmark.records import Param
@@ -14,9 +15,11 @@ class Null:
 
     def capabilities(self) -> Capabilities:
         """No gradients: there is nothing to differentiate."""
-        return Capabilities(kinds=("scalar", "tensor"), gradients=False, reason="null computes nothing")
+        return Capabilities(
+            kinds=("scalar", "tensor"), dtypes=("float32", "float64"), gradients=False, reason="null computes nothing"
+        )
 
-    def prepare(self, workload: Workload, inputs: Sequence[float], params: Mapping[str, Param]) -> Session:  # noqa: ARG002
+    def prepare(self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Session:  # noqa: ARG002
         """Empty functions."""
 
         def nothing() -> None:

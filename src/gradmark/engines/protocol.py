@@ -5,6 +5,7 @@ In: a workload and its inputs. Out: a `Session` of functions without arguments, 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import ModuleType
 from typing import Any, Protocol
 
@@ -19,11 +20,16 @@ def namespace(functions: Mapping[str, Any]) -> ModuleType:
     return made
 
 
+def bound(workload: Workload, ops: Any, inputs: Sequence[Any], params: Mapping[str, Param]) -> partial[Any]:
+    """The workload's function with everything filled in."""
+    return partial(workload.function, ops, *inputs, **params)
+
+
 @dataclass(frozen=True)
 class Capabilities:
     """What an engine can do. A phase that it lacks is shown as missing, with the reason."""
 
-    kinds: Sequence[str] = ("scalar",)
+    kinds: Sequence[str] = ("scalar",)  # and "tensor"
     dtypes: Sequence[str] = ("float64",)
     devices: Sequence[str] = ("cpu",)
     gradients: bool = True
@@ -43,12 +49,13 @@ class Session:
 
     primal: the function alone, nothing recorded. forward: evaluate and record; returns the value. backward: propagate;
     repeatable on one recording; None if the engine cannot do it apart, then it is total minus forward. total: both, for
-    engines that do them in one call. gradients: one number for each input, after backward or total. synchronize: wait
-    until all work is done. tape: what the recording holds.
+    engines that do them in one call. gradients: after backward or total; one number for each input, or, of a tensor
+    workload, one array for each of `workload.active(inputs)`. synchronize: wait until all work is done. tape: what the
+    recording holds.
     """
 
     forward: Callable[[], Any] | None = None
-    gradients: Callable[[], Sequence[float]] | None = None
+    gradients: Callable[[], Sequence[Any]] | None = None
     backward: Callable[[], Any] | None = None
     total: Callable[[], Any] | None = None
     primal: Callable[[], Any] | None = None
@@ -65,6 +72,6 @@ class Engine(Protocol):
         """What it can do."""
         ...
 
-    def prepare(self, workload: Workload, inputs: Sequence[float], params: Mapping[str, Param]) -> Session:
+    def prepare(self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Session:
         """Whatever is done once per function: build, trace, freeze. Raises `UnsupportedError` if it cannot."""
         ...

@@ -2,10 +2,8 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any
 
-from gradmark.engines.protocol import Capabilities, Session, namespace
+from gradmark.engines.protocol import Capabilities, Session, bound, namespace
 from gradmark.records import Param
 from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS
 from gradmark.workloads.workload import Workload
@@ -47,8 +45,3 @@ class PythonFloats:
     def prepare(self, workload: Workload, inputs: Sequence[float], params: Mapping[str, Param]) -> Session:
         """The bound function."""
         return Session(primal=bound(workload, FLOATS, inputs, params))
-
-
-def bound(workload: Workload, ops: Any, inputs: Sequence[Any], params: Mapping[str, Param]) -> partial[Any]:
-    """The workload's function with everything filled in."""
-    return partial(workload.function, ops, *inputs, **params)

@@ -1,4 +1,4 @@
-"""tapegrad, the reference engine: a reused tape, a fresh one, a frozen program, and a variant for hypotheses."""
+"""tapegrad, the reference engine: tensors, a reused tape, a fresh one, a program, and a variant for hypotheses."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -6,11 +6,12 @@ from types import ModuleType
 from typing import Any
 
 import tapegrad
-from gradmark.engines.protocol import Capabilities, Session, namespace
-from gradmark.engines.python_floats import FLOATS, bound
+from gradmark.engines.protocol import Capabilities, Session, bound, namespace
+from gradmark.engines.python_floats import FLOATS
 from gradmark.records import Param, TapeSize
-from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS
+from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS, TENSOR_FUNCTIONS
 from gradmark.workloads.workload import Workload
+from tapegrad import tensor
 
 
 def operations(constant: Callable[[float], Any]) -> ModuleType:
@@ -26,18 +27,69 @@ def size_of(tape: tapegrad.Tape) -> TapeSize:
     )
 
 
+def tensor_session(workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Session:
+    """Tensors are made once, as the parameters of a model are; each forward records anew.
+
+    Backward alone keeps what was saved, so that it can be repeated. The whole does not: its peak is what a user sees.
+    """
+    ops = namespace({name: getattr(tensor, name) for name in TENSOR_FUNCTIONS})
+    active = workload.active(inputs)
+    leaves = [tensor.Tensor(x, requires_grad=k in active) if x.dtype.kind == "f" else x for k, x in enumerate(inputs)]
+    wanted = [leaves[k] for k in active]
+    f = bound(workload, ops, leaves, params)
+    y: Any = None
+
+    def primal() -> None:
+        with tensor.no_grad():
+            f()
+
+    def clear() -> None:
+        for leaf in wanted:
+            leaf.grad = None
+
+    def forward() -> None:
+        nonlocal y
+        y = None  # before, not after: else two recordings are alive at once
+        y = f()
+
+    def backward() -> None:
+        clear()
+        y.backward(retain=True)
+
+    def total() -> None:
+        clear()
+        forward()
+        y.backward()
+
+    def tape() -> TapeSize:
+        forward()
+        stats = y.stats()
+        return TapeSize(instructions=stats.instructions, saved_bytes=stats.saved_bytes)
+
+    return Session(
+        primal=primal,
+        forward=forward,
+        backward=backward,
+        total=total,
+        gradients=lambda: [leaf.grad for leaf in wanted],
+        tape=tape,
+    )
+
+
 class Tapegrad:
-    """One tape, reset and recorded anew in each forward."""
+    """One tape, reset and recorded anew in each forward; tensors record by themselves."""
 
     name = "tapegrad"
     constants_are_variables = False
 
     def capabilities(self) -> Capabilities:
-        """Scalars in double precision."""
-        return Capabilities()
+        """Scalars in double precision, tensors in both."""
+        return Capabilities(kinds=("scalar", "tensor"), dtypes=("float32", "float64"))
 
-    def prepare(self, workload: Workload, inputs: Sequence[float], params: Mapping[str, Param]) -> Session:
+    def prepare(self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Session:
         """Closures over bound methods: an attribute less to look up in each call."""
+        if workload.kind == "tensor":
+            return tensor_session(workload, inputs, params)
         tape = tapegrad.Tape()
         reset, var, zero_grad, propagate = tape.reset, tape.var, tape.zero_grad, tape.backward
         f = partial(workload.function, operations(var if self.constants_are_variables else tape.const), **params)
@@ -76,6 +128,10 @@ class TapegradRecordingConstants(Tapegrad):
 
     name = "tapegrad:recording-constants"
     constants_are_variables = True
+
+    def capabilities(self) -> Capabilities:
+        """Only scalars have this variant."""
+        return Capabilities()
 
 
 class TapegradFresh:

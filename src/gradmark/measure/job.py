@@ -17,7 +17,8 @@ class Job(Record, frozen=True, kw_only=True):
     cell: Cell
     settings: Settings
     process: int = 0
-    reference: list[tuple[float, float]] | None = None  # the exact gradient: nearest double, and the rest
+    # of numbers: each derivative's nearest double and the rest; of arrays: slopes along directions, and their errors
+    reference: list[tuple[float, float]] | None = None
     iterations: int = 0
 
 
@@ -32,5 +33,8 @@ class Result(Record, frozen=True, kw_only=True):
     accuracy: Accuracy | None = None
     reference: list[tuple[float, float]] | None = None
     operations: int | None = None
+    flops: float | None = None
+    bytes: float | None = None
+    shapes: dict[str, list[int]] = {}
     iteration_ns: float | None = None  # roughly, to plan with
     warnings: list[str] = []

@@ -1,6 +1,7 @@
 """Memory: allocations, leaks, peak and retained bytes, counted by memray in a pass that is not timed.
 
-In: a prepared session and the same loop on plain floats. Out: a `Memory` record, or the reason why there is none.
+In: a prepared session, and the same function on plain floats or NumPy arrays. Out: a `Memory` record, or the reason why
+there is none.
 """
 
 import sys
@@ -13,9 +14,12 @@ from typing import Any
 from gradmark.records import Memory
 
 FREES = {"FREE", "MUNMAP", "PYMALLOC_FREE"}
-# Iterations of the shorter of two counting runs: enough to see an allocation in each, few enough to be quick.
+# Iterations of the shorter of two counting runs: enough to see an allocation in each, few enough to be quick. Long
+# iterations are those of large arrays, which allocate the same each time: four show that.
 LEAST, MOST = 20, 200
+LEAST_OF_LONG = 4
 COUNTING_NS = 3e6
+LONG_NS = 1e6
 # A leak leaves something behind in at least every other iteration; less is a cache that grew.
 LEAKING = 0.5
 
@@ -24,11 +28,19 @@ Call = Callable[[], Any]
 
 def iterations_for(iteration_ns: float) -> int:
     """How many iterations to count over."""
-    return int(min(MOST, max(LEAST, COUNTING_NS / max(iteration_ns, 1.0))))
+    return int(min(MOST, max(LEAST_OF_LONG if iteration_ns > LONG_NS else LEAST, COUNTING_NS / max(iteration_ns, 1.0))))
 
 
-def measure(make: Callable[[], tuple[Call, ...]], plain: tuple[Call, ...], iteration_ns: float) -> Memory:
-    """make prepares a session and gives the calls of an iteration; plain is the same loop on floats."""
+def measure(
+    make: Callable[[], tuple[Call, ...]],
+    record: Callable[[], tuple[Call, ...]],
+    plain: tuple[Call, ...],
+    iteration_ns: float,
+) -> Memory:
+    """make prepares a session and gives the calls of an iteration, record those of a forward alone.
+
+    plain is an iteration of the same function on floats or NumPy arrays.
+    """
     try:
         import memray  # noqa: F401
     except ImportError as error:
@@ -36,7 +48,7 @@ def measure(make: Callable[[], tuple[Call, ...]], plain: tuple[Call, ...], itera
     with tempfile.TemporaryDirectory() as folder:
         counter = _Counter(Path(folder))
         peak, _ = counter.peak_and_alive(lambda: _run(make(), 1))
-        _, retained = counter.peak_and_alive(lambda: _run(make()[:1], 1), keep=True)
+        _, retained = counter.peak_and_alive(lambda: _run(record(), 1), keep=True)
         count = iterations_for(iteration_ns)
         calls = make()
         _run(calls, count)

@@ -4,6 +4,7 @@ In: cells and settings. Out: a run that grows; it is handed to `keep` after ever
 """
 
 import datetime
+import itertools
 import random
 import secrets
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +15,7 @@ import msgspec
 from gradmark.engines import discovery
 from gradmark.measure import environment, process
 from gradmark.measure.job import Job, Result
-from gradmark.records import Cell, Instructions, Measurement, Run, Sample, Settings
+from gradmark.records import FORMAT_VERSION, Cell, Instructions, Measurement, Run, Sample, Settings
 from gradmark.workloads.workload import Workload
 
 # callgrind slows a worker down by about 50 times.
@@ -32,21 +33,29 @@ class Step:
     text: str
 
 
-def cells_of(workloads: Sequence[Workload], engines: Sequence[str], *, full: bool) -> list[Cell]:
-    """Every engine on every workload and size, with the engines that a workload wants beside them."""
+def cells_of(
+    workloads: Sequence[Workload], engines: Sequence[str], *, full: bool, dtypes: Sequence[str] = ()
+) -> list[Cell]:
+    """Every engine on every workload, size and dtype, with the engines that a workload wants beside them.
+
+    Without dtypes: all that a workload has if full, else its first.
+    """
     found: dict[str, Cell] = {}
     for workload in workloads:
+        usual = workload.dtypes if full else workload.dtypes[:1]
+        chosen = [dtype for dtype in workload.dtypes if dtype in dtypes] if dtypes else usual
         beside = [f"{e}{other}" if other.startswith(":") else other for other in workload.also for e in engines]
-        for params in workload.points(full=full):
-            for engine in [*engines, *(b for b in beside if discovery.exists(b))]:
-                cell = Cell(
-                    engine=engine,
-                    workload=workload.name,
-                    suite=workload.suite,
-                    params=params,
-                    file=None if (workload.file or "").startswith(_HERE) else workload.file,
-                )
-                found[cell.id] = cell
+        together = [*engines, *(b for b in beside if discovery.exists(b))]
+        for params, dtype, engine in itertools.product(workload.points(full=full), chosen, together):
+            cell = Cell(
+                engine=engine,
+                workload=workload.name,
+                suite=workload.suite,
+                params=params,
+                dtype=dtype,
+                file=None if (workload.file or "").startswith(_HERE) else workload.file,
+            )
+            found[cell.id] = cell
     return list(found.values())
 
 
@@ -63,6 +72,7 @@ def new_run(cells: Sequence[Cell], settings: Settings) -> Run:
         settings=settings,
         measurements=[],
         planned=list(cells),
+        format_version=FORMAT_VERSION,
     )
 
 
@@ -110,6 +120,9 @@ class Orchestrator:
                 memory=result.memory,
                 accuracy=result.accuracy,
                 operations=result.operations,
+                flops=result.flops,
+                bytes=result.bytes,
+                shapes=result.shapes,
                 warnings=result.warnings,
             )
         )

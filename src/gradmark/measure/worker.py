@@ -7,145 +7,22 @@ error, so that it cannot be taken for the result.
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any
 
 import msgspec
 
-from gradmark.engines.discovery import load
-from gradmark.engines.finite_difference import FiniteDifference
-from gradmark.engines.protocol import Engine, Session
-from gradmark.engines.python_floats import FLOATS
 from gradmark.errors import GradmarkError, UnsupportedError
-from gradmark.measure import accuracy, memory
+from gradmark.measure.inspection import check, inspect
 from gradmark.measure.job import Job, Result
+from gradmark.measure.prepared import Prepared
 from gradmark.measure.timer import Timed, clock_resolution_ns, elapsed_ns, nothing, time_together
-from gradmark.records import Cell, Memory, Phase, Sample
-from gradmark.workloads.selection import select, where_it_failed
-from gradmark.workloads.workload import Workload
+from gradmark.records import Phase, Sample
+from gradmark.workloads.selection import where_it_failed
 
 # An engine that returns before its work is done makes the first look at its result slow: by more than this, and by more
 # than two whole iterations, is more than a cache can explain.
 LATE_NS = 50_000
 # Forward and backward alone may be faster than in turns, by what the caches hold; not by more than half.
 UNEXPLAINED = 1.5
-
-
-def workload_of(cell: Cell) -> Workload:
-    """The workload that a cell names."""
-    (found,) = [w for w in select([cell.file or cell.workload]) if w.name == cell.workload]
-    return found
-
-
-class Prepared:
-    """An engine and its session on one cell, with the times of what happens once."""
-
-    def __init__(self, job: Job) -> None:
-        cell = job.cell
-        self.workload = workload_of(cell)
-        self.inputs = self.workload.draw(job.settings.seed, cell.params)
-        start = time.perf_counter_ns()
-        self.engine: Engine = load(cell.engine)
-        imported = time.perf_counter_ns()
-        self.can = self.engine.capabilities()
-        if "scalar" not in self.can.kinds:
-            raise UnsupportedError(f"{cell.engine} has no scalars")
-        for what, wanted, offered in (
-            ("dtype", cell.dtype, self.can.dtypes),
-            ("device", cell.device, self.can.devices),
-        ):
-            if wanted not in offered:
-                raise UnsupportedError(f"{cell.engine} has no {what} {wanted}; it has {', '.join(offered)}")
-        self.params = cell.params
-        ready = time.perf_counter_ns()
-        self.session: Session = self.make()
-        prepared = time.perf_counter_ns()
-        self.iterate()
-        self.once_ns = {
-            "import": float(imported - start),
-            "prepare": float(prepared - ready),
-            "first_call": float(time.perf_counter_ns() - prepared),
-        }
-
-    def make(self) -> Session:
-        """A new session."""
-        return self.engine.prepare(self.workload, self.inputs, self.params)
-
-    def calls(self, session: Session) -> tuple[Callable[[], Any], ...]:
-        """The calls of one iteration: forward and backward, or whatever the engine has of them."""
-        if session.total is not None:
-            return (session.total,)
-        if session.forward is None:
-            assert session.primal is not None
-            return (session.primal,)
-        return (session.forward,) if session.backward is None else (session.forward, session.backward)
-
-    def iterate(self) -> None:
-        """One iteration, finished."""
-        for call in self.calls(self.session):
-            call()
-        self.session.synchronize()
-
-    def iteration_ns(self) -> float:
-        """Roughly the time of one iteration."""
-        start = time.perf_counter_ns()
-        for _ in range(3):
-            self.iterate()
-        return (time.perf_counter_ns() - start) / 3
-
-    def gradient(self) -> Sequence[float]:
-        """The gradient after an iteration."""
-        assert self.session.gradients is not None
-        return [float(g) for g in self.session.gradients()]
-
-
-def inspect(job: Job) -> Result:
-    """Accuracy, tape size and memory of a cell."""
-    prepared = Prepared(job)
-    found = Result(operations=prepared.workload.count(job.cell.params), iteration_ns=prepared.iteration_ns())
-    if not prepared.can.gradients:
-        return msgspec.structs.replace(found, memory=Memory(reason=prepared.can.reason))
-    found = msgspec.structs.replace(found, tape=prepared.session.tape())
-    try:
-        exact, name, is_exact = accuracy.reference_of(prepared.workload, prepared.inputs, job.cell.params)
-    except accuracy.NoReferenceError as reason:
-        warning = f"the gradient of {job.cell.row} was not checked: {reason}; choose other inputs to have it checked"
-        found = msgspec.structs.replace(found, warnings=[warning])
-    else:
-        judged = accuracy.judge(prepared.gradient(), exact, name, prepared.can.tolerance, is_exact=is_exact)
-        found = msgspec.structs.replace(found, reference=exact, accuracy=judged)
-        if judged.relative_error > judged.tolerance:
-            return msgspec.structs.replace(found, status="wrong-gradient", message=wrong(judged.relative_error, job))
-    if not job.settings.memory:
-        return msgspec.structs.replace(found, memory=Memory(reason="switched off with --no-memory"))
-    measured = memory.measure(lambda: prepared.calls(prepared.make()), plain(prepared), found.iteration_ns or 0.0)
-    return msgspec.structs.replace(found, memory=measured)
-
-
-def plain(prepared: Prepared) -> tuple[Callable[[], Any], ...]:
-    """An iteration of the same shape on plain floats: what a Python loop itself allocates is not the engine's.
-
-    A compiled engine does not run that loop, so nothing is taken off for it.
-    """
-    if prepared.can.compiled:
-        return (nothing,)
-    f = partial(prepared.workload.function, FLOATS, **prepared.params)
-    values = list(prepared.inputs)
-
-    def one() -> None:
-        f(values[0])
-
-    def many() -> None:
-        xs = [float(v) for v in values]
-        f(*xs)
-
-    return (one if len(values) == 1 else many, nothing)
-
-
-def wrong(error: float, job: Job) -> str:
-    """A wrong gradient in words."""
-    return f"the gradient is off by {error:.1e} relative; {job.cell.engine} is not timed on {job.cell.row}"
 
 
 def take_time(job: Job) -> Result:
@@ -176,7 +53,7 @@ def take_time(job: Job) -> Result:
         )
         for name, t in timed.items()
     }
-    warnings = split(phases)
+    warnings = split(phases, own_total=session.total is not None)
     if "total" in phases and session.gradients is not None and prepared.can.gradients:
         warnings += late(prepared, phases["total"].floor_ns)
         prepared.iterate()
@@ -189,8 +66,12 @@ def take_time(job: Job) -> Result:
     return Result(sample=sample)
 
 
-def split(phases: dict[str, Phase]) -> list[str]:
-    """Adds backward as total minus forward where it was not timed alone, or where that cannot be the whole of it."""
+def split(phases: dict[str, Phase], *, own_total: bool = False) -> list[str]:
+    """Adds backward as total minus forward where it was not timed alone, or where that cannot be the whole of it.
+
+    An engine with a total of its own says that this is more than its parts, such as memory that is freed on the way and
+    fetched anew: then the difference is no reason for a warning.
+    """
     if "total" not in phases:
         return []
     total, forward = phases["total"], phases["forward"].floor_ns
@@ -199,11 +80,12 @@ def split(phases: dict[str, Phase]) -> list[str]:
         parts = forward + phases["backward"].floor_ns
         if total.floor_ns <= UNEXPLAINED * parts + LATE_NS / 100:
             return []
-        warnings.append(
-            f"forward and backward apart take {parts / 1e3:.3g} µs, together {total.floor_ns / 1e3:.3g} µs: backward "
-            "is not repeatable on one recording, so it is shown as total minus forward; let the session leave backward "
-            "out and give total instead"
-        )
+        if not own_total:
+            warnings.append(
+                f"forward and backward apart take {parts / 1e3:.3g} µs, together {total.floor_ns / 1e3:.3g} µs: "
+                "backward is not repeatable on one recording, so it is shown as total minus forward; let the session "
+                "leave backward out and give total instead"
+            )
         del phases["backward"]
     if total.floor_ns > forward:
         phases["backward"] = Phase(
@@ -212,17 +94,6 @@ def split(phases: dict[str, Phase]) -> list[str]:
     else:
         warnings.append("the whole takes no longer than forward alone, so nothing can be said of backward")
     return warnings
-
-
-def check(prepared: Prepared, job: Job) -> Result | None:
-    """A result if the gradient of the last iteration is wrong: asked before anything is timed, and once more after."""
-    if job.reference is None:
-        return None
-    tolerance = max(prepared.can.tolerance, FiniteDifference().capabilities().tolerance)
-    judged = accuracy.judge(prepared.gradient(), job.reference, "", tolerance)
-    if judged.relative_error <= tolerance:
-        return None
-    return Result(status="wrong-gradient", message=wrong(judged.relative_error, job))
 
 
 def late(prepared: Prepared, total_ns: float) -> list[str]:

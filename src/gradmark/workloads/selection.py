@@ -18,7 +18,9 @@ from types import ModuleType
 from gradmark.errors import SelectionError, WorkloadError
 from gradmark.workloads.workload import Workload
 
-BUILT_IN = ["gradmark.workloads.scalar", "gradmark.workloads.operators"]
+BUILT_IN = [f"gradmark.workloads.{name}" for name in ("scalar", "tensor", "networks", "operators")]
+# What a run without a selection measures, less what is `extra`.
+DEFAULT_SUITES = ("scalar", "tensor")
 ENTRY_POINTS = "gradmark.workloads"
 
 
@@ -79,10 +81,14 @@ def where_it_failed(error: BaseException) -> str:
 
 
 def select(patterns: Sequence[str], keyword: str | None = None) -> list[Workload]:
-    """The workloads that the patterns name: a file, a suite, a name or a glob. `keyword` narrows them."""
-    chosen: dict[str, Workload] = {}
+    """The workloads that the patterns name: a file, a suite, a name or a glob. `keyword` narrows them.
+
+    Without patterns: the suites that come with gradmark, without what makes them long.
+    """
     known = available()
-    for pattern in patterns or ["scalar"]:
+    usual = [] if patterns else [w for w in known if w.suite in DEFAULT_SUITES and not w.extra]
+    chosen = {w.name: w for w in usual}
+    for pattern in patterns:
         if pattern.endswith(".py"):
             matching = from_file(Path(pattern))
         else:

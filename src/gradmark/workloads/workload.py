@@ -1,18 +1,24 @@
 """The workload: a function written once against a namespace, with its inputs, its sizes and what it stresses.
 
-In: a decorated function. Out: a `Workload`, which engines run and the laboratory measures.
+In: a decorated function of numbers or of arrays. Out: a `Workload`, which engines run and the laboratory measures.
 """
 
 import itertools
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from gradmark.errors import WorkloadError
 from gradmark.records import Param
 
 Inputs = Callable[..., Sequence[float]]
+Sizes = Mapping[str, Sequence[Param]]
+Point = dict[str, Param]
+# Tensors are float32 where nothing else is said: it is what most of them are in practice, so it comes first.
+DTYPES = ("float32", "float64")
+# The bit of a function's flags that says that it takes **keywords.
+KEYWORDS = 0x08
 
 
 def _one_input(draw: random.Random) -> list[float]:
@@ -28,36 +34,86 @@ class Workload:
     suite: str
     stresses: str
     function: Callable[..., Any]
-    sizes: Mapping[str, Sequence[Param]] = field(default_factory=dict)
-    quick: Mapping[str, Sequence[Param]] = field(default_factory=dict)
+    sizes: Sizes = field(default_factory=dict)
+    quick: Sizes | Sequence[Point] = field(default_factory=dict)
     inputs: Inputs = _one_input
+    arrays: Callable[..., Sequence[Any]] | None = None
+    fixed: Sequence[str] = ()
+    dtypes: Sequence[str] = ("float64",)
     operations: Callable[..., int] | None = None
+    flops: Callable[..., float] | None = None
+    bytes: Callable[..., float] | None = None
+    gradient: Callable[..., Sequence[Any]] | None = None
     also: Sequence[str] = ()
+    extra: bool = False
     file: str | None = None
 
     def __call__(self, ops: Any, *inputs: Any, **params: Param) -> Any:
         """The function itself."""
         return self.function(ops, *inputs, **params)
 
-    def points(self, *, full: bool = True) -> list[dict[str, Param]]:
+    @property
+    def kind(self) -> Literal["scalar", "tensor"]:
+        """Whether its inputs are numbers or arrays."""
+        return "scalar" if self.arrays is None else "tensor"
+
+    def points(self, *, full: bool = True) -> list[Point]:
         """Every combination of sizes, smallest first; with full off, the quick ones."""
-        sizes = {**self.sizes, **({} if full else self.quick)}
+        fewer = {} if full else self.quick
+        if not isinstance(fewer, Mapping):
+            return [dict(point) for point in fewer]
+        sizes = {**self.sizes, **fewer}
         return [dict(zip(sizes, values, strict=True)) for values in itertools.product(*sizes.values())]
 
-    def draw(self, seed: int, params: Mapping[str, Param]) -> list[float]:
-        """The inputs: the same for the same seed, on every machine."""
+    def draw(self, seed: int, params: Mapping[str, Param], dtype: str = "float64") -> list[Any]:
+        """The inputs: the same for the same seed, on every machine. Floats, or arrays of the dtype."""
         size = ",".join(f"{key}={value}" for key, value in params.items())
-        return [float(x) for x in self.inputs(random.Random(f"{seed}/{self.name}/{size}"), **self._wanted(params))]
+        source = random.Random(f"{seed}/{self.name}/{size}")
+        if self.arrays is None:
+            return [float(x) for x in self.inputs(source, **_wanted(self.inputs, params))]
+        import numpy as np
+
+        # The same numbers in every dtype, rounded: what differs is then the dtype alone.
+        drawn = self.arrays(np.random.default_rng(source.getrandbits(64)), **_wanted(self.arrays, params))
+        return [np.asarray(x, dtype=dtype if np.asarray(x).dtype.kind == "f" else None) for x in drawn]
+
+    def names(self, count: int) -> list[str]:
+        """The names of so many inputs, as the function calls them."""
+        code = self.function.__code__
+        named = list(code.co_varnames[1 : code.co_argcount])
+        return (named + [f"input {k}" for k in range(len(named), count)])[:count]
+
+    def active(self, inputs: Sequence[Any]) -> list[int]:
+        """The places of the inputs that are differentiated: neither fixed data nor integers."""
+        if self.arrays is None:
+            return list(range(len(inputs)))
+        names = self.names(len(inputs))
+        return [k for k, x in enumerate(inputs) if x.dtype.kind == "f" and names[k] not in self.fixed]
+
+    def exact(self, inputs: Sequence[Any], params: Mapping[str, Param]) -> Sequence[Any] | None:
+        """The exact gradient, one array for each active input, where the workload has one."""
+        return None if self.gradient is None else self.gradient(*inputs, **_wanted(self.gradient, params))
 
     def count(self, params: Mapping[str, Param]) -> int | None:
-        """Elementary operations of one evaluation, where the workload declares them."""
-        return None if self.operations is None else int(self.operations(**params))
+        """Operations of one evaluation, where the workload declares them: of numbers, or calls on arrays."""
+        return None if self.operations is None else int(self.operations(**_wanted(self.operations, params)))
 
-    def _wanted(self, params: Mapping[str, Param]) -> dict[str, Param]:
-        """The parameters that `inputs` takes: most inputs do not depend on the size."""
-        code = getattr(self.inputs, "__code__", None)
-        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code else ()
-        return {key: value for key, value in params.items() if key in names}
+    def work(self, params: Mapping[str, Param], dtype: str) -> tuple[float | None, float | None]:
+        """Flops and bytes of one value and gradient, each where the workload declares it."""
+        itemsize = {"float32": 4}.get(dtype, 8)
+        return (
+            None if self.flops is None else float(self.flops(**_wanted(self.flops, params))),
+            None if self.bytes is None else float(itemsize * self.bytes(**_wanted(self.bytes, params))),
+        )
+
+
+def _wanted(function: Callable[..., Any], params: Mapping[str, Param]) -> Point:
+    """The parameters that a function takes: most inputs and counts depend on a few of them only."""
+    code = getattr(function, "__code__", None)
+    if code is not None and code.co_flags & KEYWORDS:
+        return dict(params)
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code else ()
+    return {key: value for key, value in params.items() if key in names}
 
 
 def _plain(name: str, key: str, values: Sequence[Any]) -> list[Param]:
@@ -71,20 +127,45 @@ def _plain(name: str, key: str, values: Sequence[Any]) -> list[Param]:
     return found
 
 
+def _checked(function: Callable[..., Any], sizes: Sizes, quick: Sizes | Sequence[Point], more: dict[str, Any]) -> None:
+    """Raises for what contradicts itself."""
+    name, code = function.__name__, function.__code__
+    wrong = [quick] if isinstance(quick, Mapping) else quick
+    unknown = {key for point in wrong for key in point if key not in sizes}
+    if unknown:
+        raise WorkloadError(f"workload {name}: quick names sizes that it does not have: {unknown}")
+    if "arrays" not in more:
+        only = {"fixed", "dtypes", "gradient", "flops", "bytes"} & more.keys()
+        if only:
+            raise WorkloadError(f"workload {name}: {', '.join(sorted(only))} need arrays; give arrays=, not inputs=")
+    elif "inputs" in more:
+        raise WorkloadError(f"workload {name} has both inputs and arrays; give one of them")
+    strange = set(more.get("fixed", ())) - set(code.co_varnames[1 : code.co_argcount])
+    if strange:
+        raise WorkloadError(f"workload {name}: fixed names inputs that the function does not have: {strange}")
+
+
 def workload(
     *,
     suite: str,
     stresses: str,
-    sizes: Mapping[str, Sequence[Param]] | None = None,
-    quick: Mapping[str, Sequence[Param]] | None = None,
+    sizes: Sizes | None = None,
+    quick: Sizes | Sequence[Point] | None = None,
     **more: Any,
 ) -> Callable[[Callable[..., Any]], Workload]:
-    """Makes a function a workload: `f(ops, *inputs, **sizes)`.
+    """Makes a function a workload: `f(ops, *inputs, **sizes)`, of numbers or of arrays; its result is one number.
 
     suite, stresses: where it is shown, and what it is hard on. sizes: the values of each keyword parameter, smallest
-    first; quick: fewer of them for a quick run. more: `inputs(draw)` gives the inputs from a seeded `random.Random`
-    (default: one number), `operations(**sizes)` counts elementary operations, `also` names further engines to show
-    beside the chosen ones (`":fresh"` for a variant of each, or a full name).
+    first; quick: fewer of them for a quick run, or a list of points. `operations(**sizes)` counts elementary operations
+    or calls on arrays, `also` names further engines to show beside the chosen ones (`":fresh"` for a variant of each,
+    or a full name), `extra` leaves it out of a run without a selection. Functions of sizes take those that they need.
+
+    Of numbers: `inputs(draw, **sizes)` gives them from a seeded `random.Random` (default: one number).
+
+    Of arrays: `arrays(draw, **sizes)` gives them from a seeded NumPy generator; floating ones become each of `dtypes`
+    (float32, float64) and are differentiated, unless `fixed` names them; integers never are. `flops(**sizes)` and
+    `bytes(**sizes)` (in numbers of the dtype) are what a value with its gradient takes if no operation is fused with
+    another; `gradient(*inputs, **sizes)` is the exact one, in NumPy, where there is one.
 
     >>> @workload(suite="mine", stresses="multiplication", sizes={"n": [10, 100]}, operations=lambda n: n)
     ... def power(ops, x, *, n):
@@ -94,24 +175,32 @@ def workload(
     ...     return y
     >>> power.points()
     [{'n': 10}, {'n': 100}]
+
+    >>> @workload(
+    ...     suite="mine", stresses="a product", sizes={"n": [10]}, arrays=lambda draw, n: [draw.normal(size=(n, n))]
+    ... )
+    ... def squared(ops, x, *, n):
+    ...     return ops.sum(x @ x)
+    >>> squared.kind, squared.dtypes
+    ('tensor', ('float32', 'float64'))
     """
 
     def decorate(function: Callable[..., Any]) -> Workload:
-        unknown = set(quick or {}) - set(sizes or {})
-        if unknown:
-            raise WorkloadError(f"workload {function.__name__}: quick names sizes that it does not have: {unknown}")
-        code = function.__code__
-        checked = {key: _plain(function.__name__, key, values) for key, values in (sizes or {}).items()}
-        checked_quick = {key: _plain(function.__name__, key, values) for key, values in (quick or {}).items()}
+        name = function.__name__
+        _checked(function, sizes or {}, quick or {}, more)
+
+        def plain(values: Sizes) -> dict[str, list[Param]]:
+            return {key: _plain(name, key, numbers) for key, numbers in values.items()}
+
         return Workload(
-            name=function.__name__,
+            name=name,
             suite=suite,
             stresses=stresses,
             function=function,
-            sizes=checked,
-            quick=checked_quick,
-            file=code.co_filename,
-            **more,
+            sizes=plain(sizes or {}),
+            quick=plain(quick or {}) if quick is None or isinstance(quick, Mapping) else quick,
+            file=function.__code__.co_filename,
+            **({"dtypes": DTYPES} if "arrays" in more else {}) | more,
         )
 
     return decorate

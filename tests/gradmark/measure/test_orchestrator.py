@@ -243,3 +243,81 @@ def test_variants_and_others_stand_beside():
         "null",
         "finite-difference",
     ]
+
+
+def tensor(engine, workload="matmul", dtype="float64", **params):
+    return Cell(engine=engine, workload=workload, suite="tensor", params=params, dtype=dtype)
+
+
+def test_a_tensor_engine_that_is_right():
+    (found,) = measured([tensor("tapegrad", "mlp_step", "float32", batch=8, width=32)], COUNTED)
+    assert (found.status, found.message, found.warnings) == ("ok", "", [])
+    assert found.shapes == {"x": [8, 16], "labels": [8], "w1": [16, 32], "b1": [32], "w2": [32, 4], "b2": [4]}
+    assert (found.operations, found.flops, found.bytes) == (6, 8 * 32 * (4 * 16 + 6 * 4), None)
+    assert found.tape.instructions == 6
+    assert found.tape.saved_bytes > 0
+    assert 0 < found.accuracy.relative_error <= found.accuracy.tolerance == 1e-4
+    assert found.memory.peak_bytes > found.memory.retained_bytes > found.tape.saved_bytes
+    assert found.memory.gross_allocations > found.memory.plain_allocations > 0
+    assert set(found.samples[0].phases) == {"primal", "forward", "backward", "total"}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("name", "workload", "params", "words"),
+    [
+        ("ScaledTensor", "matmul", {"n": 8}, "the gradient with respect to b is off by "),
+        ("ScaledTensor", "mlp_step", {"batch": 8, "width": 32}, "the gradient with respect to b1 is off by "),
+        ("TransposedTensor", "matmul", {"n": 8}, "the gradient with respect to a is off by "),
+        ("TransposedTensor", "mlp_step", {"batch": 8, "width": 32}, "w1 has shape (32, 16), expected (16, 32)"),
+        ("BroadcastSumDropped", "broadcast_add", {"n": 32}, "the gradient with respect to row is off by "),
+        ("BroadcastShapeKept", "broadcast_add", {"n": 32}, "row has shape (32, 32), expected (32,)"),
+        ("WrongTensorLater", "matmul", {"n": 8}, "off by 1.0e+00 relative"),
+    ],
+)
+def test_wrong_gradients_of_tensors_are_never_timed(name, workload, params, words, dtype):
+    (found,) = measured([tensor(f"faults.engines:{name}", workload, dtype, **params)])
+    assert (found.status, found.samples) == ("wrong-gradient", [])
+    assert words in found.message
+
+
+def test_who_cannot_says_why():
+    cells = [
+        tensor("tapegrad:fresh", n=8),
+        tensor("python-floats", n=8),
+        tensor("faults.engines:ScalarsOnly", n=8),
+        tensor("finite-difference", dtype="float32", n=8),
+        tensor("finite-difference", n=128),
+        cell("numpy"),
+    ]
+    found = measured(cells)
+    assert {m.status for m in found} == {"unsupported"}
+    assert [m.message for m in found] == [
+        "tapegrad:fresh has no tensors, and matmul is a function of tensors",
+        "python-floats has no tensors, and matmul is a function of tensors",
+        "faults.engines:ScalarsOnly has no tensors, and matmul is a function of tensors",
+        "finite-difference has no dtype float32; it has float64",
+        "finite-difference evaluates four times for each of 32768 entries; at most 2000 are differenced: choose a "
+        "smaller size",
+        "numpy has no scalars, and expression is a function of scalars",
+    ]
+
+
+def test_other_engines_on_tensors():
+    null, numpy, differences = measured([tensor(name, n=8) for name in ("null", "numpy", "finite-difference")])
+    assert set(null.samples[0].phases) == {"primal", "forward", "backward", "total"}
+    assert list(numpy.samples[0].phases) == ["primal"]
+    assert (numpy.memory.reason, numpy.shapes) == ("numpy evaluates only", {"a": [8, 8], "b": [8, 8]})
+    assert (differences.status, differences.accuracy.tolerance) == ("ok", 1e-6)
+
+
+def test_dtypes_of_cells():
+    workloads = select(["reduce_sum", "expression"])
+
+    def found(**more):
+        return [(c.workload, c.dtype) for c in cells_of(workloads, ["e"], **more)]
+
+    assert found(full=False) == [("reduce_sum", "float32"), ("expression", "float64")]
+    assert found(full=False, dtypes=["float64"]) == [("reduce_sum", "float64"), ("expression", "float64")]
+    assert found(full=False, dtypes=["float32"]) == [("reduce_sum", "float32")]
+    assert {dtype for name, dtype in found(full=True) if name == "reduce_sum"} == {"float32", "float64"}

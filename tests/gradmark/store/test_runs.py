@@ -66,7 +66,7 @@ def test_a_truncated_run_file(tmp_path):
 def test_a_newer_format(tmp_path):
     path = tmp_path / "x.json"
     path.write_bytes(msgspec.json.encode(msgspec.structs.replace(a_run(), format_version=99)))
-    with pytest.raises(StoreError, match="has format 99, this gradmark reads up to 1; install a newer gradmark"):
+    with pytest.raises(StoreError, match="has format 99, this gradmark reads up to 2; install a newer gradmark"):
         runs.load(path)
 
 
@@ -109,3 +109,20 @@ def test_runs_are_found_by_id_by_its_start_and_as_latest(tmp_path):
         runs.find("x", tmp_path)
     with pytest.raises(StoreError, match="the newest are: none"):
         runs.find("latest", tmp_path / "empty")
+
+
+def test_a_run_file_of_format_1(tmp_path):
+    """As the first version wrote it, before there were tensors."""
+    path = tmp_path / "old.json"
+    path.write_text(
+        '{"id":"20261101T000000-abc123","started":"2026-11-01T00:00:00+00:00","environment":{"cpu":"c","cores":2,'
+        '"memory_bytes":1,"os":"o","python":"p","packages":{}},"settings":{},"measurements":[{"cell":{"engine":'
+        '"tapegrad","workload":"poly","suite":"scalar","params":{"n":10}},"status":"ok","samples":[{"process":0,"phases":'
+        '{"total":{"how":"measured","iterations":3,"block_ns":[5.0,4.0]}},"once_ns":{"import":1.0},"harness_ns":30.0,'
+        '"clock_ns":1.0}],"tape":{"instructions":20},"accuracy":{"reference":"mpmath, 50 digits",'
+        '"relative_error":1e-16,"ulps":0.5,"tolerance":1e-9},"operations":20}],"finished":true}'
+    )
+    run = runs.load(path)
+    (found,) = run.measurements
+    assert (run.format_version, found.cell.dtype, found.operations) == (1, "float64", 20)
+    assert (found.shapes, found.flops, found.bytes) == ({}, None, None)

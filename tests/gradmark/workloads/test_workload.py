@@ -61,3 +61,81 @@ def test_sizes_are_numbers_or_words(wrong):
 def test_sizes_of_numpy_become_plain():
     made = workload(suite="mine", stresses="x", sizes={"n": np.arange(1, 3)})(lambda ops, x, *, n: x)
     assert [(type(p["n"]), p["n"]) for p in made.points()] == [(int, 1), (int, 2)]
+
+
+def test_quick_may_be_a_list_of_points():
+    made = workload(suite="mine", stresses="x", sizes={"n": [1, 2], "m": [3, 4]}, quick=[{"n": 1, "m": 4}])
+    found = made(lambda ops, x, *, n, m: x)
+    assert found.points(full=False) == [{"n": 1, "m": 4}]
+    assert len(found.points()) == 4
+
+
+@workload(
+    suite="mine",
+    stresses="x",
+    sizes={"n": [2], "m": [3]},
+    arrays=lambda draw, n: [draw.normal(size=(n, n)), draw.normal(size=n), draw.integers(9, size=n)],
+    fixed=["data"],
+    operations=lambda m: 5 * m,
+    flops=lambda n, m: n * m,
+    bytes=lambda n: 7 * n,
+    gradient=lambda x, data, labels, m: [m * x],
+)
+def arrays(ops, x, data, labels, *, n, m):
+    return ops.sum(x)
+
+
+def test_arrays_are_drawn_from_the_seed_and_have_the_dtype():
+    point = {"n": 2, "m": 3}
+    single, double = arrays.draw(0, point, "float32"), arrays.draw(0, point, "float64")
+    assert [x.dtype.name for x in single] == ["float32", "float32", "int64"]
+    assert [x.dtype.name for x in double] == ["float64", "float64", "int64"]
+    assert [x.shape for x in single] == [(2, 2), (2,), (2,)]
+    for one, other in zip(single, double, strict=True):
+        assert np.array_equal(one, other.astype(one.dtype))
+    assert not np.array_equal(double[0], arrays.draw(1, point)[0])
+
+
+def test_what_is_differentiated():
+    inputs = arrays.draw(0, {"n": 2, "m": 3})
+    assert (arrays.kind, arrays.dtypes) == ("tensor", ("float32", "float64"))
+    assert arrays.names(3) == ["x", "data", "labels"]
+    assert arrays.active(inputs) == [0]  # neither what is fixed nor integers
+
+
+def test_inputs_without_names_have_numbers():
+    made = workload(suite="mine", stresses="x", arrays=lambda draw: [draw.normal(size=1)] * 3)(lambda ops, x, *xs: x)
+    assert made.names(3) == ["x", "input 1", "input 2"]
+    assert made.active(made.draw(0, {})) == [0, 1, 2]
+
+
+def test_what_is_declared_takes_the_sizes_that_it_needs():
+    point = {"n": 2, "m": 3}
+    assert arrays.count(point) == 15
+    assert arrays.work(point, "float32") == (6.0, 4.0 * 14)
+    assert arrays.work(point, "float64") == (6.0, 8.0 * 14)
+    inputs = arrays.draw(0, point)
+    assert np.array_equal(arrays.exact(inputs, point)[0], 3 * inputs[0])
+
+
+def test_numbers_have_no_flops():
+    made = workload(suite="mine", stresses="x")(lambda ops, x: x)
+    assert (made.kind, made.dtypes, made.work({}, "float64"), made.exact([1.0], {})) == (
+        "scalar",
+        ("float64",),
+        (None, None),
+        None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"flops": lambda: 1, "fixed": ["x"]}, "fixed, flops need arrays; give arrays=, not inputs="),
+        ({"arrays": list, "inputs": list}, "has both inputs and arrays"),
+        ({"arrays": list, "fixed": ["y"]}, r"fixed names inputs that the function does not have: \{'y'\}"),
+    ],
+)
+def test_what_contradicts_itself(more, message):
+    with pytest.raises(WorkloadError, match=message):
+        workload(suite="mine", stresses="x", **more)(lambda ops, x: x)

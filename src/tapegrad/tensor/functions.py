@@ -142,11 +142,14 @@ def minimum(x: Value, y: Value) -> Tensor:
 
 def where(condition: Value, x: Value, y: Value) -> Tensor:
     """x where the condition holds, y elsewhere."""
-    return apply(elementwise.WHERE, (condition, x, y))
+    return apply(elementwise.WHERE, (_plain(condition), x, y))
 
 
 def clip(x: Value, low: float | Array | None = None, high: float | Array | None = None) -> Tensor:
     """x, but no less than low and no more than high; at the bounds its derivative is 1."""
+    for bound in (low, high):
+        if isinstance(bound, Tensor) and bound.requires_grad:
+            raise InputError("clip takes its bounds as constants; use maximum and minimum for bounds with gradients")
     return apply(elementwise.CLIP, (x,), (_plain(low), _plain(high)))
 
 
@@ -192,9 +195,23 @@ def reshape(x: Value, shape: int | Sequence[int]) -> Tensor:
 
 def _axis(axis: int, ndim: int) -> int:
     """An axis counted from the front."""
-    if not -ndim <= operator.index(axis) < ndim:
-        raise ShapeError(f"expected an axis from {-ndim} to {ndim - 1}, got {axis}")
-    return axis % ndim
+    position = _integer(axis, "an axis")
+    if not -ndim <= position < ndim:
+        expected = f"from {-ndim} to {ndim - 1}" if ndim else "of a tensor that has any"
+        raise ShapeError(f"expected an axis {expected}, got {axis}")
+    return position % ndim
+
+
+def _integer(value: Any, what: str) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise ShapeError(f"expected {what} to be an integer, got {value!r:.60}") from None
+
+
+def _sequence(value: Any) -> tuple[Any, ...]:
+    """What may be one integer or several, as several."""
+    return tuple(value) if hasattr(value, "__iter__") else (value,)
 
 
 def transpose(x: Value, axes: Sequence[int] | None = None) -> Tensor:
@@ -202,7 +219,7 @@ def transpose(x: Value, axes: Sequence[int] | None = None) -> Tensor:
     if axes is None:
         return apply(shapes.TRANSPOSE, (x,), None)
     ndim = len(_shape(x))
-    return apply(shapes.TRANSPOSE, (x,), tuple(_axis(axis, ndim) for axis in axes))
+    return apply(shapes.TRANSPOSE, (x,), tuple(_axis(axis, ndim) for axis in _sequence(axes)))
 
 
 def swapaxes(x: Value, first: int, second: int) -> Tensor:
@@ -219,10 +236,13 @@ def _shape(x: Value) -> tuple[int, ...]:
 
 def expand_dims(x: Value, axis: int | tuple[int, ...]) -> Tensor:
     """New axes of length 1, at these positions of the result."""
-    axes = axis if isinstance(axis, tuple) else (axis,)
+    axes = _sequence(axis)
     shape = list(_shape(x))
     ndim = len(shape) + len(axes)
-    for position in sorted(_axis(a, ndim) for a in axes):
+    positions = sorted(_axis(a, ndim) for a in axes)
+    if len(set(positions)) < len(positions):
+        raise ShapeError(f"expand_dims got an axis twice: {axis}")
+    for position in positions:
         shape.insert(position, 1)
     return apply(shapes.RESHAPE, (x,), tuple(shape))
 
@@ -230,25 +250,24 @@ def expand_dims(x: Value, axis: int | tuple[int, ...]) -> Tensor:
 def squeeze(x: Value, axis: Axis = None) -> Tensor:
     """Without axes of length 1: all of them, or these."""
     shape = _shape(x)
-    axes = (
-        range(len(shape))
-        if axis is None
-        else [_axis(a, len(shape)) for a in (axis if isinstance(axis, tuple) else (axis,))]
-    )
+    axes = range(len(shape)) if axis is None else [_axis(a, len(shape)) for a in _sequence(axis)]
     for a in axes:
         if axis is not None and shape[a] != 1:
             raise ShapeError(f"cannot squeeze axis {a} of shape {shape}: its length is not 1")
     return apply(shapes.RESHAPE, (x,), tuple(n for k, n in enumerate(shape) if not (k in axes and n == 1)))
 
 
-def broadcast_to(x: Value, shape: Sequence[int]) -> Tensor:
+def broadcast_to(x: Value, shape: int | Sequence[int]) -> Tensor:
     """x repeated to a shape."""
-    return apply(shapes.BROADCAST_TO, (x,), tuple(shape))
+    return apply(shapes.BROADCAST_TO, (x,), _sequence(shape))
 
 
 def concatenate(xs: Sequence[Value], axis: int = 0) -> Tensor:
     """Tensors one after the other along an axis."""
-    return apply(shapes.CONCATENATE, tuple(xs), axis)
+    xs = tuple(xs)
+    if not xs:
+        raise ShapeError("concatenate wants at least one tensor, got none")
+    return apply(shapes.CONCATENATE, xs, _integer(axis, "an axis"))
 
 
 def stack(xs: Sequence[Value], axis: int = 0) -> Tensor:
@@ -264,12 +283,13 @@ def split(x: Value, sections: int | Sequence[int], axis: int = 0) -> list[Tensor
     x = x if isinstance(x, Tensor) else constant(x)
     axis = _axis(axis, x.ndim)
     length = x.shape[axis]
-    if isinstance(sections, int):
-        if sections < 1 or length % sections:
-            raise ShapeError(f"cannot split an axis of length {length} into {sections} equal parts")
-        ends = [k * (length // sections) for k in range(1, sections)]
+    if hasattr(sections, "__iter__"):
+        ends = [_integer(end, "an end") for end in sections]
     else:
-        ends = list(sections)
+        count = _integer(sections, "the number of parts")
+        if count < 1 or length % count:
+            raise ShapeError(f"cannot split an axis of length {length} into {count} equal parts")
+        ends = [k * (length // count) for k in range(1, count)]
     bounds = [0, *ends, length]
     before = (slice(None),) * axis
     return [x[(*before, slice(start, end))] for start, end in itertools.pairwise(bounds)]
@@ -278,13 +298,13 @@ def split(x: Value, sections: int | Sequence[int], axis: int = 0) -> list[Tensor
 def pad(x: Value, widths: int | Sequence[Any]) -> Tensor:
     """x with zeros around: so many on each side, or (before, after), or that for each axis."""
     ndim = len(_shape(x))
-    if isinstance(widths, int):
-        widths = [(widths, widths)] * ndim
-    elif len(widths) == 2 and all(isinstance(w, int) for w in widths):
-        widths = [tuple(widths)] * ndim
-    if len(widths) != ndim:
-        raise ShapeError(f"expected widths for {ndim} axes, got {len(widths)}")
-    return apply(shapes.PAD, (x,), tuple((int(before), int(after)) for before, after in widths))
+    given = _sequence(widths)
+    if 0 < len(given) <= 2 and not any(hasattr(width, "__iter__") for width in given):
+        given = ((given[0], given[-1]),) * ndim
+    pairs = tuple(tuple(_integer(width, "a width") for width in _sequence(pair)) for pair in given)
+    if len(pairs) != ndim or any(len(pair) != 2 for pair in pairs):
+        raise ShapeError(f"expected (before, after) for each of {ndim} axes, got {widths!r:.60}")
+    return apply(shapes.PAD, (x,), pairs)
 
 
 def take_along_axis(x: Value, indices: Value, axis: int) -> Tensor:
@@ -344,6 +364,8 @@ def softmax_cross_entropy(logits: Value, labels: Value, reduction: Literal["mean
         raise InputError(f"expected reduction to be 'mean', 'sum' or 'none', got {reduction!r}")
     labels = _integers(labels, "labels")
     shape = _shape(logits)
+    if not shape:
+        raise ShapeError("softmax_cross_entropy wants logits with the classes on the last axis, got shape ()")
     if labels.shape != shape[:-1]:
         raise ShapeError(f"logits of shape {shape} want labels of shape {shape[:-1]}, got {labels.shape}")
     if labels.size and not (labels.min() >= 0 and labels.max() < shape[-1]):
@@ -353,31 +375,49 @@ def softmax_cross_entropy(logits: Value, labels: Value, reduction: Literal["mean
 
 def layer_norm(x: Value, weight: Value = None, bias: Value = None, epsilon: float = 1e-5) -> Tensor:
     """The last axis with mean 0 and variance 1, times weight, plus bias."""
+    length = _shape(x)[-1:]
+    for name, value in (("weight", weight), ("bias", bias)):
+        if value is not None and _shape(value) != length:
+            raise ShapeError(f"layer_norm of shape {_shape(x)} wants a {name} of shape {length}, got {_shape(value)}")
     return apply(neural.LAYER_NORM, (x, 1 if weight is None else weight, 0 if bias is None else bias), epsilon)
 
 
-def _pair(value: Pair) -> tuple[int, int]:
-    return (value, value) if isinstance(value, int) else (value[0], value[1])
+def _pair(value: Pair, what: str, least: int) -> tuple[int, int]:
+    """One number for both directions, or one for each; no less than so many."""
+    pair = tuple(_integer(number, what) for number in _sequence(value))
+    if len(pair) > 2 or not pair or min(pair) < least:
+        raise ShapeError(f"expected {what} to be an integer or two of them, from {least} up, got {value!r:.60}")
+    return pair[0], pair[-1]
+
+
+def _window(size: Pair, stride: Pair | None, padding: Pair) -> windows.Window:
+    return windows.Window(
+        _pair(size, "size", 1), _pair(size if stride is None else stride, "stride", 1), _pair(padding, "padding", 0)
+    )
 
 
 def conv2d(x: Value, weight: Value, bias: Value = None, stride: Pair = 1, padding: Pair = 0, groups: int = 1) -> Tensor:
     """Convolution (without flipping) of images (N, C, H, W) with weights (O, C/groups, h, w), plus a bias (O,)."""
     shape = _shape(weight)
-    window = windows.Window(shape[-2:], _pair(stride), _pair(padding))  # type: ignore[arg-type]
-    result = apply(windows.CONV2D, (x, weight), (window, groups))
+    if len(shape) != 4 or _integer(groups, "groups") < 1:
+        raise ShapeError(f"conv2d wants weights (O, C/groups, h, w) and groups from 1 up, got {shape} and {groups}")
+    if bias is not None and _shape(bias) != shape[:1]:
+        raise ShapeError(f"conv2d with weights of shape {shape} wants a bias of shape {shape[:1]}, got {_shape(bias)}")
+    result = apply(windows.CONV2D, (x, weight), (_window(shape[2:], stride, padding), operator.index(groups)))
     return result if bias is None else result + reshape(bias, (1, -1, 1, 1))
 
 
 def max_pool2d(x: Value, size: Pair, stride: Pair | None = None, padding: Pair = 0) -> Tensor:
     """The largest number of each window of images (N, C, H, W); the window moves by its size if no stride is given."""
-    window = windows.Window(_pair(size), _pair(size if stride is None else stride), _pair(padding))
+    window = _window(size, stride, padding)
+    if any(2 * border > length for border, length in zip(window.padding, window.size, strict=True)):
+        raise ShapeError(f"max_pool2d takes padding up to half the size, got {window.padding} with size {window.size}")
     return apply(windows.MAX_POOL2D, (x,), window)
 
 
 def avg_pool2d(x: Value, size: Pair, stride: Pair | None = None, padding: Pair = 0) -> Tensor:
     """The mean of each window of images (N, C, H, W), border included."""
-    window = windows.Window(_pair(size), _pair(size if stride is None else stride), _pair(padding))
-    return apply(windows.AVG_POOL2D, (x,), window)
+    return apply(windows.AVG_POOL2D, (x,), _window(size, stride, padding))
 
 
 def dropout(x: Value, rate: float, seed: int) -> Tensor:
@@ -387,13 +427,17 @@ def dropout(x: Value, rate: float, seed: int) -> Tensor:
     x = x if isinstance(x, Tensor) else constant(x)
     xp = namespace(x._array)
     kept = xp.random.default_rng(seed).random(x.shape, dtype=xp.float32) >= rate
-    return mul(x, Tensor(kept.astype(x.dtype) * x.dtype.type(1.0 / (1.0 - rate))))
+    dtype = x.dtype if x.dtype.kind == "f" else xp.dtype(float)
+    return mul(x, Tensor(kept.astype(dtype) * dtype.type(1.0 / (1.0 - rate))))
 
 
 def embedding(table: Value, indices: Value) -> Tensor:
     """The rows of a table, one for each index."""
     indices = _integers(indices, "indices")
-    rows = _shape(table)[0]
+    shape = _shape(table)
+    if not shape:
+        raise ShapeError("embedding wants a table of rows, got shape ()")
+    rows = shape[0]
     if indices.size and not (indices.min() >= -rows and indices.max() < rows):
         raise InputError(f"expected indices of {rows} rows, got {indices.min()} to {indices.max()}")
     return apply(neural.EMBEDDING, (table,), indices)
@@ -401,4 +445,6 @@ def embedding(table: Value, indices: Value) -> Tensor:
 
 def scaled_dot_product_attention(q: Value, k: Value, v: Value, causal: bool = False) -> Tensor:
     """softmax(q·kᵀ/√width)·v for (…, length, width); causal: a position sees none that come later."""
+    if 0 in _shape(q)[-2:] or 0 in _shape(k)[-2:]:
+        raise ShapeError(f"attention wants positions and a width, got shapes {_shape(q)} and {_shape(k)}")
     return apply(neural.ATTENTION, (q, k, v), causal)

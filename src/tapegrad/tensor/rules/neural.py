@@ -64,6 +64,8 @@ def vjp_cross_entropy(i: Instruction, g: Array) -> tuple[Array]:
         g = g / g.dtype.type(labels.size)
     g = xp.broadcast_to(g[..., None], (*labels.shape, 1))
     result = xp.multiply(softmax, g, out=softmax if i.releasing else None)
+    if not result.flags.c_contiguous:
+        result = xp.ascontiguousarray(result)  # of any other order reshape makes a copy
     rows = result.reshape(-1, result.shape[-1])
     rows[xp.arange(rows.shape[0]), labels.reshape(-1)] -= g.reshape(-1)
     return (result,)
@@ -72,6 +74,8 @@ def vjp_cross_entropy(i: Instruction, g: Array) -> tuple[Array]:
 def forward_layer_norm(i: Instruction, x: Array, weight: Array, bias: Array) -> Array:
     """x̂·weight + bias, x̂ = (x - x̄)/√(var + ε) over the last axis; settings: ε."""
     xp = i.xp
+    if x.dtype.kind != "f":
+        x = x.astype(xp.float64)
     n = x.dtype.type(1.0 / x.shape[-1])
     normal = x - xp.sum(x, axis=-1, keepdims=True) * n
     variance = row_dot(xp, normal, normal) * n
@@ -112,6 +116,8 @@ def vjp_layer_norm(i: Instruction, g: Array) -> tuple[Array | None, Array | None
 def forward_attention(i: Instruction, q: Array, k: Array, v: Array) -> Array:
     """softmax(q·kᵀ/√width)·v, with later positions masked if causal; settings: causal."""
     xp = i.xp
+    if q.dtype.kind != "f":
+        q = q.astype(xp.float64)
     scores = xp.matmul(q * q.dtype.type(1.0 / math.sqrt(q.shape[-1])), xp.swapaxes(k, -1, -2))
     if i.settings:
         later = xp.arange(scores.shape[-1]) > xp.arange(scores.shape[-2])[:, None]

@@ -15,7 +15,7 @@ def flat(x: Array) -> Array:
 def forward_matmul(i: Instruction, x: Array, y: Array) -> Array:
     """x·y. A stack of matrices times one matrix is one product of a tall matrix."""
     i.saved = (y if i.needs[0] else None, x if i.needs[1] else None)
-    if getattr(y, "ndim", 0) == 2 and x.ndim > 2 and x.flags.c_contiguous:
+    if getattr(y, "ndim", 0) == 2 and getattr(x, "ndim", 0) > 2 and x.flags.c_contiguous:
         return i.xp.matmul(flat(x), y).reshape(*x.shape[:-1], y.shape[-1])
     return i.xp.matmul(x, y)
 
@@ -82,7 +82,10 @@ def _operand_cotangent(xp: Any, k: int, g: Array, xs: tuple[Array, ...], terms: 
     labels = "".join(dict.fromkeys(terms[k]))
     lengths = dict(zip(terms[k], xs[k].shape, strict=True))
     others = [n for n in range(len(xs)) if n != k]
-    known = [label for label in labels if label in result or any(label in terms[n] for n in others)]
+    # an axis of length 1 may have been repeated, as in broadcasting: what is left out here is summed over
+    known = [
+        label for label in labels if lengths[label] != 1 and (label in result or any(label in terms[n] for n in others))
+    ]
     cotangent = xp.einsum(
         ",".join([result, *(terms[n] for n in others)]) + "->" + "".join(known),
         g,
@@ -90,7 +93,8 @@ def _operand_cotangent(xp: Any, k: int, g: Array, xs: tuple[Array, ...], terms: 
         optimize=len(others) > 0,
     )
     # labels that only this operand has were summed over: the cotangent is the same along them
-    cotangent = cotangent.reshape([lengths[label] if label in known else 1 for label in labels])
+    found = dict(zip(known, cotangent.shape, strict=True))
+    cotangent = cotangent.reshape([found.get(label, 1) for label in labels])
     cotangent = xp.broadcast_to(cotangent, [lengths[label] for label in labels])
     if labels == terms[k]:
         return cotangent

@@ -86,25 +86,32 @@ def vjp_extreme(i: Instruction, g: Array) -> tuple[Array]:
     return (xp.multiply(won, xp.divide(spread(i, g), winners), dtype=g.dtype),)
 
 
+def freedom(shape: tuple[int, ...], axis: Any, ddof: int) -> int:
+    """What a variance is divided by: never less than 0, so that without any the result is NumPy's, nan or inf."""
+    return max(count(shape, axis) - ddof, 0)
+
+
 def forward_var(i: Instruction, x: Array) -> Array:
     """Σ(x - x̄)²/(n - ddof)."""
     axis, keepdims, ddof = i.settings
     xp = i.xp
     apart = x - xp.mean(x, axis=axis, keepdims=True)
     i.saved = (apart,)
-    return xp.sum(xp.square(apart), axis=axis, keepdims=keepdims) / apart.dtype.type(count(x.shape, axis) - ddof)
+    return xp.sum(xp.square(apart), axis=axis, keepdims=keepdims) / apart.dtype.type(freedom(x.shape, axis, ddof))
 
 
 def vjp_var(i: Instruction, g: Array) -> tuple[Array]:
     """gx = g·2(x - x̄)/(n - ddof); the mean's own derivative cancels."""
     (apart,) = i.saved  # type: ignore[misc]
     axis, _, ddof = i.settings
-    g = spread(i, g) * g.dtype.type(2.0 / (count(apart.shape, axis) - ddof))
+    g = spread(i, g) * (g.dtype.type(2) / g.dtype.type(freedom(apart.shape, axis, ddof)))
     return (i.xp.multiply(apart, g),)
 
 
 def shifted_exp(xp: Any, x: Array, axis: Any) -> tuple[Array, Array, Array]:
     """e^(x - m), its sum, and m, the largest x: no exponential overflows. Where m is infinite it shifts nothing."""
+    if x.dtype.kind != "f":
+        x = x.astype(xp.float64)
     largest = xp.max(x, axis=axis, keepdims=True)
     finite = xp.isfinite(largest)
     if not finite.all():

@@ -78,7 +78,7 @@ def forward_conv2d(i: Instruction, x: Array, weight: Array) -> Array:
     _check(x, weight, groups)
     i.saved = (x if i.needs[1] else None, weight if i.needs[0] else None)
     count = window.places(x.shape)
-    rows = columns(i.xp, x, window, count).reshape(x.shape[0], groups, -1, math.prod(count))
+    rows = columns(i.xp, x, window, count).reshape(x.shape[0], groups, math.prod(weight.shape[1:]), math.prod(count))
     result = i.xp.matmul(weight.reshape(groups, weight.shape[0] // groups, -1), rows)
     return result.reshape(x.shape[0], weight.shape[0], *count)
 
@@ -100,23 +100,31 @@ def vjp_conv2d(i: Instruction, g: Array) -> tuple[Array | None, Array | None]:
     xp = i.xp
     shape, weights = i.places[0][0], i.places[1][0]
     count = g.shape[-2:]
-    g = g.reshape(g.shape[0], groups, -1, math.prod(count))
+    depth = math.prod(weights[1:])
+    g = g.reshape(g.shape[0], groups, weights[0] // groups, math.prod(count))
     gx = gweight = None
     if i.needs[1]:
-        rows = columns(xp, x, window, count).reshape(shape[0], groups, -1, math.prod(count))
+        rows = columns(xp, x, window, count).reshape(shape[0], groups, depth, math.prod(count))
         gweight = xp.matmul(g, xp.swapaxes(rows, -1, -2)).sum(axis=0).reshape(weights)
     if i.needs[0]:
-        transposed = xp.swapaxes(weight.reshape(groups, weights[0] // groups, -1), -1, -2)
-        pieces = xp.matmul(transposed, g).reshape(shape[0], shape[1], -1, *count)
+        transposed = xp.swapaxes(weight.reshape(groups, weights[0] // groups, depth), -1, -2)
+        pieces = xp.matmul(transposed, g).reshape(*shape[:2], math.prod(window.size), *count)
         gx = scattered(xp, pieces, window, shape)
     return gx, gweight
+
+
+def _images(x: Array, what: str) -> None:
+    if x.ndim != 4:
+        raise ShapeError(f"{what} wants images (N, C, H, W), got shape {x.shape}; add the axes with expand_dims")
 
 
 def forward_max_pool2d(i: Instruction, x: Array) -> Array:
     """The largest of each window; settings: the window."""
     window = i.settings
+    _images(x, "max_pool2d")
     count = window.places(x.shape)
-    bordered = padded(i.xp, x, window.padding, -math.inf)
+    # the border never wins: where a window has no more border than half of it, a number is in it
+    bordered = padded(i.xp, x, window.padding, -math.inf if x.dtype.kind == "f" else x.min())
     result = None
     for _, where in window.offsets(count):
         seen = bordered[where]
@@ -143,6 +151,7 @@ def vjp_max_pool2d(i: Instruction, g: Array) -> tuple[Array]:
 def forward_avg_pool2d(i: Instruction, x: Array) -> Array:
     """The mean of each window, border included; settings: the window."""
     window = i.settings
+    _images(x, "avg_pool2d")
     bordered = padded(i.xp, x, window.padding)
     result = 0
     for _, where in window.offsets(window.places(x.shape)):

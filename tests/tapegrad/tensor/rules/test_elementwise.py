@@ -1,0 +1,47 @@
+"""The rules of elementwise against differences, PyTorch and JAX."""
+
+import numpy as np
+import pytest
+from oracles import agreement, stable
+from oracles.problems.elementwise import PROBLEMS
+
+from tapegrad import tensor
+from tapegrad.tensor import Tensor
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_values_are_numpys_and_gradients_those_of_differences(name):
+    agreement.with_differences(name)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_gradients_are_pytorchs(name):
+    pytest.importorskip("torch")
+    assert agreement.with_torch(name)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_gradients_are_jaxs(name):
+    pytest.importorskip("jax")
+    assert agreement.with_jax(name)
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "softplus"])
+def test_stable_from_minus_to_plus_ten_thousand(name):
+    x = Tensor(np.array(stable.POINTS, np.float32), requires_grad=True)
+    y = getattr(tensor, name)(x)
+    y.sum().backward()
+    assert y.dtype == x.grad.dtype == np.float32
+    for point, value, slope in zip(x.data, y.data, x.grad, strict=True):
+        exact, (exact_slope,) = stable.value_and_gradient(lambda row: getattr(stable, name)(*row), [point])
+        assert stable.close(value, exact)
+        assert stable.close(slope, exact_slope)
+
+
+@pytest.mark.parametrize("name", ["tanh", "erf", "gelu", "gelu_tanh", "relu", "abs"])
+def test_finite_from_minus_to_plus_ten_thousand(name):
+    x = Tensor(np.array(stable.POINTS, np.float32), requires_grad=True)
+    y = tensor.gelu(x, "tanh") if name == "gelu_tanh" else getattr(tensor, name)(x)
+    y.sum().backward()
+    assert np.isfinite(y.data).all()
+    assert np.isfinite(x.grad).all()

@@ -1,0 +1,22 @@
+"""The rules of shapes against differences, PyTorch and JAX."""
+
+import pytest
+from oracles import agreement
+from oracles.problems.shapes import PROBLEMS
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_values_are_numpys_and_gradients_those_of_differences(name):
+    agreement.with_differences(name)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_gradients_are_pytorchs(name):
+    pytest.importorskip("torch")
+    assert agreement.with_torch(name)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_gradients_are_jaxs(name):
+    pytest.importorskip("jax")
+    assert agreement.with_jax(name)

@@ -31,7 +31,9 @@ def forward_log_softmax(i: Instruction, x: Array) -> Array:
     exponentials, sums, largest = shifted_exp(i.xp, x, i.settings)
     if i.needs[0]:
         i.saved = (i.xp.divide(exponentials, sums, out=exponentials if exponentials.shape else None),)
-    return x - (largest + i.xp.log(sums))
+    result = x - largest  # exact near the largest; their sum with the logarithm would be rounded to their own size
+    result -= i.xp.log(sums)
+    return result
 
 
 def vjp_log_softmax(i: Instruction, g: Array) -> tuple[Array]:

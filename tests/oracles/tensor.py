@@ -127,6 +127,7 @@ def solve(problem: Problem, setting: Setting, rng: np.random.Generator, wrap: Ca
         (result * wrap(seed)).sum().backward()
     assert result.dtype == np.result_type(*rounded)
     for leaf, _ in leaves.values():
+        assert type(leaf.grad) is type(leaf.data)
         assert leaf.grad.dtype == leaf.dtype
         assert leaf.grad.shape == leaf.shape
     return Outcome(

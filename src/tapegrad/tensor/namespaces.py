@@ -18,7 +18,7 @@ SPECIAL = {"numpy": "scipy.special", "cupy": "cupyx.scipy.special"}
 
 def namespace(array: Array) -> Any:
     """The namespace of an array; numbers and lists are NumPy's."""
-    if isinstance(array, numpy.ndarray | numpy.generic) or not hasattr(array, "__array_namespace__"):
+    if type(array) is numpy.ndarray or isinstance(array, numpy.generic) or not hasattr(array, "__array_namespace__"):
         return numpy
     return array.__array_namespace__()
 

@@ -40,6 +40,12 @@ class Draw:
         other = self.draw(broadcastable_shapes(shape, min_dims=len(shape), max_dims=3, max_side=LONGEST))
         return np.broadcast_shapes(shape, other)
 
+    def batches(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Shapes of two stacks of matrices: equal ones, and such that are repeated on either side or on both."""
+        return self.choice(
+            [((), ()), ((2,), (2,)), ((2,), ()), ((), (3,)), ((1,), (3,)), ((2, 1), (3,)), ((2, 1), (1, 3)), ((0,), ())]
+        )
+
     def axis(self, ndim: int) -> int:
         return self.integer(-ndim, ndim - 1)
 

@@ -8,8 +8,9 @@ import numpy as np
 import scipy.special
 
 from oracles.problems.drawing import Draw
-from oracles.tensor import Problem
+from oracles.tensor import Array, Problem
 from tapegrad import tensor
+from tapegrad.tensor.namespaces import namespace
 
 
 def unary(kind: str, ours: Callable, numpy: Callable, torch: Callable, jax: Callable) -> Callable[[Draw], Problem]:
@@ -53,12 +54,17 @@ def extreme(name: str) -> Callable[[Draw], Problem]:
     return problem
 
 
+def like(array: Array, operand: Array | tensor.Tensor) -> Array:
+    """An array of the library that an operand belongs to."""
+    return namespace(operand.data if isinstance(operand, tensor.Tensor) else operand).asarray(array)
+
+
 def where(d: Draw) -> Problem:
     condition, left, right = d.broadcast(3)
     chosen = d.rng.integers(0, 2, condition).astype(bool)
     return Problem(
         [d.numbers(left), d.numbers(right)],
-        lambda x, y: tensor.where(chosen, x, y),
+        lambda x, y: tensor.where(like(chosen, x), x, y),
         lambda x, y: np.where(chosen, x, y),
         lambda t, x, y: t.where(t.tensor(chosen), x, y),
         lambda j, x, y: j.numpy.where(chosen, x, y),

@@ -74,7 +74,8 @@ def layer_norm(d: Draw) -> Problem:
 
 def attention(d: Draw) -> Problem:
     queries, keys, width, values = (d.integer(1, 4) for _ in range(4))
-    batch = [shape[-2:] for shape in d.broadcast(3)] if d.flag() else [d.shape(0, 2)] * 3
+    left, right = d.batches()
+    batch = d.choice([(left, left, left), (left, right, right), (left, left, right), (right, left, left)])
     causal = d.flag()
 
     def masked(xp, scores):

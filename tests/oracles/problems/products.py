@@ -12,8 +12,7 @@ from tapegrad import tensor
 
 def matmul(d: Draw) -> Problem:
     rows, inner, columns = d.integer(1, 3), d.integer(1, 3), d.integer(1, 3)
-    left, right = d.broadcast(2)
-    left, right = left[-2:], right[-2:]
+    left, right = d.batches()
     left, right = d.choice(
         [
             ((inner,), (inner,)),

@@ -45,6 +45,29 @@ def count(number: float) -> str:
     return _scaled(number, COUNTS)
 
 
+def flops(per_s: float) -> str:
+    """Floating-point operations per second.
+
+    >>> flops(12.3e9)
+    '12.3 GFLOP/s'
+    """
+    return _joined(count(per_s), "FLOP/s")
+
+
+def traffic(per_s: float) -> str:
+    """Bytes per second, in powers of ten as memory is sold.
+
+    >>> traffic(8.1e9)
+    '8.10 GB/s'
+    """
+    return _joined(count(per_s), "B/s")
+
+
+def _joined(number: str, unit: str) -> str:
+    """A number with its prefix put before a unit."""
+    return f"{number}{unit}" if number.endswith(("k", "M", "G", "T")) else f"{number} {unit}"
+
+
 def percent(ratio: float) -> str:
     """A ratio of 1.05 as a change.
 

@@ -53,3 +53,15 @@ def test_percent(ratio, text):
 @pytest.mark.parametrize(("ns", "text"), [(9.996, "10.0 ns"), (99.96, "100 ns")])
 def test_rounding_up_to_fewer_digits(ns, text):
     assert units.time(ns) == text
+
+
+@pytest.mark.parametrize(
+    ("per_s", "text"),
+    [(0, "0 FLOP/s"), (999, "999 FLOP/s"), (1.5e6, "1.50 MFLOP/s"), (12.3e9, "12.3 GFLOP/s"), (math.inf, "inf FLOP/s")],
+)
+def test_flops(per_s, text):
+    assert units.flops(per_s) == text
+
+
+def test_traffic():
+    assert [units.traffic(n) for n in (5, 8.1e9, 2e12)] == ["5 B/s", "8.10 GB/s", "2.00 TB/s"]

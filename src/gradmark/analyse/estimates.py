@@ -50,7 +50,10 @@ def summarise(measurement: Measurement) -> Summary:
             "and measure again with `--full`, which takes more processes."
         )
     total = phases.get("total")
-    operations = measurement.operations
+
+    def per_s(count: float | None) -> float | None:
+        return 1e9 * count / total.floor if count and total is not None and _told(total) else None
+
     return Summary(
         cell=measurement.cell,
         status=measurement.status,
@@ -59,7 +62,9 @@ def summarise(measurement: Measurement) -> Summary:
         once={name: found for name in names if (found := estimate_once(samples, name))},
         ratio=_ratio(phases.get("backward"), phases.get("forward")),
         gradient_ratio=_ratio(total, phases.get("primal")),
-        operations_per_s=1e9 * operations / total.floor if operations and _told(total) and total else None,
+        operations_per_s=per_s(measurement.operations),
+        flops_per_s=per_s(measurement.flops),
+        bytes_per_s=per_s(measurement.bytes),
         harness_ns=median(sample.harness_ns for sample in samples) if samples else None,
         steady=not unsteady,
         warnings=list(dict.fromkeys(warnings)),

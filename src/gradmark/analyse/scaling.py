@@ -52,15 +52,15 @@ def fit(metric: str, sizes: Sequence[float], costs: Sequence[float], spreads: Se
 def fits(measurements: list[Measurement], parameter: str) -> list[Fit]:
     """Fits of times, allocations, tape and peak over the sizes of one parameter, each where three sizes have a value.
 
-    The size is the number of elementary operations where every measurement declares it: promises are about operations,
-    and a parameter may be a depth. Else it is the parameter itself.
+    The size is the work where every measurement declares it: promises are about operations, and a parameter may be a
+    depth. Else it is the parameter itself.
     Times are floors, weighted by how far the floors of the processes scatter. Counts are exact: they weigh the same.
     """
     _check_family(measurements, parameter)
-    counted = all(item.operations for item in measurements)
+    counted = all(work(item) for item in measurements)
 
     def size(item: Measurement) -> float:
-        return float(item.operations or 0) if counted else _size(item, parameter)
+        return float(work(item) or 0) if counted else _size(item, parameter)
 
     measured = [item for item in measurements if item.status == "ok"]
     measured.sort(key=size)
@@ -72,6 +72,21 @@ def fits(measurements: list[Measurement], parameter: str) -> list[Fit]:
             spreads = [_spread(item, metric) for item, _ in points] if metric in PHASES else None
             found.append(fit(metric, sizes, [cost for _, cost in points], spreads))
     return found
+
+
+def work(item: Measurement) -> float | None:
+    """How much there is to do: elementary operations, or, of tensors, flops or bytes; None if it is not declared.
+
+    The operations of a tensor workload are calls, which do not grow with the arrays.
+    """
+    return (item.flops or item.bytes) if item.shapes else item.operations
+
+
+def counted_in(item: Measurement) -> str:
+    """What `work` counts."""
+    if not work(item):
+        return "the parameter"
+    return "operations" if not item.shapes else "flops" if item.flops else "bytes"
 
 
 def _verdict(low: float, high: float) -> Growth:

@@ -14,7 +14,7 @@ VERBS = {
     "scale": "Cost against size: the sweep and the fit.",
     "contract": "The performance contract, promise by promise, with evidence.",
     "hypothesis": "A claim, its two arms, the measured verdict.",
-    "ops": "Operator by operator: forward, backward, tape, allocations, error.",
+    "ops": "Operator by operator: forward, backward, saved bytes, allocations, error.",
     "list": "Workloads, engines, runs.",
     "doctor": "Is this machine fit to measure on, and what to do about it.",
 }

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from gradmark.errors import SelectionError
 from gradmark.records import Cell, Run, Settings
 
 DEFAULT_ENGINE = "tapegrad"
@@ -39,6 +40,21 @@ OPTIONS = [
         "--store", type=click.Path(path_type=Path), default=None, help="Folder of run files. Default: .gradmark/runs."
     ),
 ]
+
+
+dtype_option = click.option(
+    "--dtype",
+    "dtypes",
+    multiple=True,
+    type=click.Choice(["float32", "float64"]),
+    help="Of tensors; again for both. Default: float32, full both.",
+)
+
+
+def refuse_nothing(cells: Sequence[Cell], dtypes: Sequence[str]) -> None:
+    """Raises if no workload has what was asked for."""
+    if not cells:
+        raise SelectionError(f"no selected workload has {' or '.join(dtypes)}; functions of numbers have only float64")
 
 
 def measuring(function: Callable[..., Any]) -> Callable[..., Any]:

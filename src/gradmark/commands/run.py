@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from gradmark.commands.measuring import DEFAULT_ENGINE, carry_out, measure, measuring
+from gradmark.commands.measuring import DEFAULT_ENGINE, carry_out, dtype_option, measure, measuring, refuse_nothing
 from gradmark.engines import discovery
 from gradmark.records import Fit, Measurement, Run, Settings
 
@@ -18,6 +18,7 @@ FORMATS = ["table", "go", "markdown", "json", "csv"]
 @click.argument("select", nargs=-1)
 @click.option("-e", "--engine", "engines", multiple=True, help="Engine to measure; again for more. Default: tapegrad.")
 @click.option("-k", "keyword", help="Only workloads with this in their name.")
+@dtype_option
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Also write the run to this file.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be measured.")
@@ -27,6 +28,7 @@ def command(
     select: tuple[str, ...],
     engines: tuple[str, ...],
     keyword: str | None,
+    dtypes: tuple[str, ...],
     form: str,
     json_file: Path | None,
     dry_run: bool,
@@ -36,15 +38,19 @@ def command(
 ) -> None:
     """Measure engines on workloads.
 
-    SELECT is a suite, a workload, a glob, or a Python file with workloads; without it, the scalar suite.
+    SELECT is a suite, a workload, a glob, or a Python file with workloads; without it, the scalar suite and the short
+    part of the tensor suite.
     """
     from gradmark.measure.orchestrator import cells_of
+    from gradmark.report.rows import row_name
     from gradmark.store import runs
     from gradmark.workloads.selection import select as choose
 
     if resume is not None:
-        if select or engines or dry_run:
-            raise click.UsageError("--resume goes on with a run as it was planned; leave SELECT, -e and --dry-run out")
+        if select or engines or dtypes or dry_run:
+            raise click.UsageError(
+                "--resume goes on with a run as it was planned; leave SELECT, -e, --dtype and --dry-run out"
+            )
         place = runs.find(resume, store)
         begun = runs.load(place)
         if not begun.finished:
@@ -55,10 +61,11 @@ def command(
         engines = engines or (DEFAULT_ENGINE,)
         for engine in engines:
             discovery.check(engine)
-        cells = cells_of(choose(select or ("scalar",), keyword), engines, full=settings.full)
+        cells = cells_of(choose(select, keyword), engines, full=settings.full, dtypes=dtypes)
+        refuse_nothing(cells, dtypes)
         if dry_run:
             for cell in cells:
-                click.echo(f"{cell.row}  {cell.engine}")
+                click.echo(f"{row_name(cell)}  {cell.engine}")
             click.echo(f"{len(cells)} cells, {settings.processes} processes each")
             return
         ready(json_file)
@@ -124,31 +131,32 @@ def show(run: Run, form: str) -> None:
             print_tables(tables, said, Console())
 
 
-def _size(measurement: Measurement) -> float:
-    """What is fitted against: operations, or the parameter. Sizes of 0 have no place on a curve."""
-    (value,) = measurement.cell.params.values()
-    number = value if measurement.operations is None else measurement.operations
-    return 0.0 if isinstance(number, str) else float(number)
-
-
 def growth(run: Run) -> tuple[list[tuple[str, list[Fit]]], list[str]]:
     """The fits of every engine and workload with enough sizes, and the suspects for what grows too fast."""
     from gradmark.analyse.scaling import fits
     from gradmark.analyse.suspects import suspects
 
-    groups: dict[tuple[str, str], list[int]] = {}
-    for index, measurement in enumerate(run.measurements):
-        cell = measurement.cell
-        numbers = [value for value in cell.params.values() if not isinstance(value, str)]
-        if measurement.status == "ok" and len(numbers) == len(cell.params) == 1 and _size(measurement) > 0:
-            groups.setdefault((cell.workload, cell.engine), []).append(index)
     found, suspected = [], []
-    for (workload, engine), indices in groups.items():
-        if len(indices) < LEAST_SIZES:
-            continue
-        measurements = [run.measurements[i] for i in indices]
-        (parameter,) = measurements[0].cell.params
+    for (name, parameter), measurements in families(run).items():
         fitted = fits(measurements, parameter)
-        found.append((f"{workload} {engine}", fitted))
-        suspected += [f"{workload} {engine}: {text}" for text in suspects(fitted)]
+        found.append((name, fitted))
+        suspected += [f"{name}: {text}" for text in suspects(fitted)]
     return found, suspected
+
+
+def families(run: Run) -> dict[tuple[str, str], list[Measurement]]:
+    """Measurements that differ in one parameter alone, by name and parameter. Sizes of 0 have no place on a curve."""
+    from gradmark.analyse.scaling import work
+
+    groups: dict[tuple[str, str], list[Measurement]] = {}
+    for measurement in run.measurements:
+        cell = measurement.cell
+        for parameter, value in cell.params.items():
+            size = work(measurement) or value
+            if measurement.status != "ok" or isinstance(value, str) or isinstance(size, str) or size <= 0:
+                continue
+            others = [f"{key}={other}" for key, other in cell.params.items() if key != parameter]
+            kind = [f"{cell.dtype}"] if measurement.shapes else []
+            name = f"{'/'.join([cell.workload, *others, *kind])} {cell.engine}"
+            groups.setdefault((name, parameter), []).append(measurement)
+    return {key: members for key, members in groups.items() if len(members) >= LEAST_SIZES}

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from gradmark.commands.measuring import DEFAULT_ENGINE, measure, measuring
-from gradmark.commands.run import growth, show
+from gradmark.commands.measuring import DEFAULT_ENGINE, dtype_option, measure, measuring, refuse_nothing
+from gradmark.commands.run import LEAST_SIZES, families, growth, show
 from gradmark.engines import discovery
 from gradmark.errors import SelectionError
 from gradmark.records import Settings
@@ -14,9 +14,14 @@ from gradmark.records import Settings
 @click.command()
 @click.argument("workload")
 @click.option("-e", "--engine", "engines", multiple=True, help="Engine to measure; again for more. Default: tapegrad.")
+@dtype_option
 @measuring
-def command(workload: str, engines: tuple[str, ...], settings: Settings, store: Path) -> None:
-    """Sweep the sizes of WORKLOAD and fit cost = a + b·n^p, for time, allocations, tape and memory."""
+def command(workload: str, engines: tuple[str, ...], dtypes: tuple[str, ...], settings: Settings, store: Path) -> None:
+    """Sweep the sizes of WORKLOAD and fit cost = a + b·n^p, for time, allocations, tape and memory.
+
+    n counts elementary operations; of tensors flops, or bytes. Tensors are swept in float32 unless told otherwise.
+    """
+    from gradmark.analyse.scaling import counted_in
     from gradmark.measure.orchestrator import cells_of
     from gradmark.workloads.selection import select
 
@@ -25,15 +30,18 @@ def command(workload: str, engines: tuple[str, ...], settings: Settings, store: 
         discovery.check(engine)
     chosen = select([workload])
     for one in chosen:
-        if not any(len([v for v in values if not isinstance(v, str)]) >= 3 for values in one.sizes.values()):
+        if not any(len([v for v in values if not isinstance(v, str)]) >= LEAST_SIZES for values in one.sizes.values()):
             raise SelectionError(
-                f"{one.name} has no parameter with three sizes or more; `gradmark list` shows which do"
+                f"{one.name} has no parameter with {LEAST_SIZES} sizes or more; `gradmark list` shows which do"
             )
-    run, path = measure(cells_of(chosen, engines, full=True), settings, store)
+    cells = cells_of(chosen, engines, full=True, dtypes=dtypes or [one.dtypes[0] for one in chosen])
+    refuse_nothing(cells, dtypes)
+    run, path = measure(cells, settings, store)
     show(run, "table")
     fitted, suspected = growth(run)
+    counted = {key[0]: counted_in(members[0]) for key, members in families(run).items()}
     for name, fits in fitted:
-        click.echo(f"\n{name}: cost = a + b·n^p")
+        click.echo(f"\n{name}: cost = a + b·n^p, n counts {counted[name]}")
         for fit in fits:
             interval = f"{fit.low:.2f} to {fit.high:.2f}"
             click.echo(f"  {fit.metric:12} p = {fit.p:.2f}  ({interval})  {fit.verdict}")

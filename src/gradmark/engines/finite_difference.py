@@ -33,13 +33,14 @@ class FiniteDifference:
         f = partial(workload.function, FLOATS, **params)
         found = [0.0] * len(inputs)
 
+        def evaluated(k: int, value: float) -> float:
+            moved = list(inputs)
+            moved[k] = value
+            return float(f(*moved))
+
         def backward() -> None:
             for k, x in enumerate(inputs):
-
-                def moved(value: float, k: int = k) -> float:
-                    return float(f(*inputs[:k], value, *inputs[k + 1 :]))
-
-                found[k] = difference(moved, x)
+                found[k] = difference(evaluated, k, x)
 
         evaluate = bound(workload, FLOATS, inputs, params)
         return Session(primal=evaluate, forward=evaluate, backward=backward, gradients=lambda: found)
@@ -55,33 +56,34 @@ class FiniteDifference:
                 "differenced: choose a smaller size"
             )
         point = [x.copy() for x in inputs]
-        found = [x.copy() for x in (inputs[k] for k in active)]
+        found = [inputs[k].copy() for k in active]
         f = bound(workload, ARRAYS, point, params)
+
+        def evaluated(place: tuple[int, tuple[int, ...]], value: float) -> float:
+            k, entry = place
+            point[k][entry] = value
+            result = float(f())
+            point[k][entry] = inputs[k][entry]
+            return result
 
         def backward() -> None:
             for k, gradient in zip(active, found, strict=True):
-                for place, x in _entries(inputs[k]):
-
-                    def moved(value: float, array: Any = point[k], place: Any = place) -> float:
-                        array[place] = value
-                        return float(f())
-
-                    gradient[place] = difference(moved, x)
-                    point[k][place] = x
+                for entry, x in _entries(inputs[k]):
+                    gradient[entry] = difference(evaluated, (k, entry), x)
 
         evaluate = bound(workload, ARRAYS, inputs, params)
         return Session(primal=evaluate, forward=evaluate, backward=backward, gradients=lambda: found)
 
 
-def difference(f: Callable[[float], float], x: float) -> float:
-    """The derivative of f at x."""
-
-    def central(step: float) -> float:
-        high, low = x + step, x - step
-        return (f(high) - f(low)) / (high - low)
-
+def difference(f: Callable[[Any, float], float], place: Any, x: float) -> float:
+    """The derivative of f(place, ·) at x."""
     step = STEP * max(1.0, abs(x))
-    return (4.0 * central(step / 2) - central(step)) / 3.0
+    return (4.0 * _central(f, place, x, step / 2) - _central(f, place, x, step)) / 3.0
+
+
+def _central(f: Callable[[Any, float], float], place: Any, x: float, step: float) -> float:
+    high, low = x + step, x - step
+    return (f(place, high) - f(place, low)) / (high - low)
 
 
 def _entries(array: Any) -> Iterator[tuple[tuple[int, ...], float]]:

@@ -71,7 +71,8 @@ def tensor_session(workload: Workload, inputs: Sequence[Any], params: Mapping[st
         forward=forward,
         backward=backward,
         total=total,
-        gradients=lambda: [leaf.grad for leaf in wanted],
+        # an input that the function does not use has no gradient, which is one of zeros
+        gradients=lambda: [0 * leaf.data if leaf.grad is None else leaf.grad for leaf in wanted],
         tape=tape,
     )
 

@@ -39,7 +39,8 @@ Slopes = list[tuple[float, float]]
 def directions(shape: tuple[int, ...], place: int) -> list[Any]:
     """Directions in which every entry counts, with either sign, and not all alike: else equal errors would cancel."""
     draws = (np.random.default_rng([place, number]) for number in range(DIRECTIONS))
-    return [draw.uniform(0.5, 1.5, size=shape) * draw.choice([-1.0, 1.0], size=shape) for draw in draws]
+    numbers = [draw.uniform(-1.0, 1.0, size=shape) for draw in draws]
+    return [number + np.copysign(0.5, number) for number in numbers]
 
 
 def slope(f: Callable[[float], float]) -> tuple[float, float]:

@@ -10,11 +10,11 @@ import msgspec
 
 from gradmark import units
 from gradmark.records import Estimate, Record
-from gradmark.report.characters import some
+from gradmark.report.characters import one_line, some
 from gradmark.report.rows import WORDS, Row
 
 MISSING = "n/a"
-OF_FLOORS = ("ratio", "gradient_ratio", "operations_per_s")
+OF_FLOORS = ("ratio", "gradient_ratio", "operations_per_s", "rate")
 
 
 class Column(Record, frozen=True, kw_only=True):
@@ -28,30 +28,34 @@ class Column(Record, frozen=True, kw_only=True):
 
 COLUMNS = [
     Column(key="workload", header="workload", rank=0),
+    Column(key="shape", header="shape", rank=13),
+    Column(key="dtype", header="dtype", rank=0),
+    Column(key="device", header="device", rank=0),
     Column(key="engine", header="engine", rank=0),
-    Column(key="primal", header="primal", rank=6, numbers=["primal"]),
+    Column(key="primal", header="primal", rank=7, numbers=["primal"]),
     Column(key="forward", header="forward", rank=2, numbers=["forward"]),
     Column(key="backward", header="backward", rank=1, numbers=["backward"]),
     Column(key="total", header="total", rank=0, numbers=["total"]),
     Column(key="spread", header="spread", rank=0),
-    Column(key="ratio", header="bwd/fwd", rank=7, numbers=["ratio"]),
+    Column(key="ratio", header="bwd/fwd", rank=8, numbers=["ratio"]),
     # Theory: a gradient costs at most about four evaluations, however many inputs there are.
-    Column(key="gradient_ratio", header="grad/primal (theory: ≤ 4)", rank=5, numbers=["gradient_ratio"]),
-    Column(key="operations_per_s", header="ops/s", rank=8, numbers=["operations_per_s"]),
-    Column(key="allocations", header="allocs", rank=3, numbers=["allocations"]),
-    Column(key="peak_bytes", header="peak", rank=9, numbers=["peak_bytes"]),
-    Column(key="tape", header="tape", rank=10, numbers=["tape_instructions", "tape_bytes"]),
-    Column(key="instructions", header="instrs", rank=11, numbers=["instructions"]),
-    Column(key="error", header="error", rank=4, numbers=["ulps", "relative_error"]),
+    Column(key="gradient_ratio", header="grad/primal (theory: ≤ 4)", rank=6, numbers=["gradient_ratio"]),
+    Column(key="operations_per_s", header="ops/s", rank=9, numbers=["operations_per_s"]),
+    Column(key="rate", header="rate", rank=3, numbers=["flops_per_s", "bytes_per_s"]),
+    Column(key="allocations", header="allocs", rank=4, numbers=["allocations"]),
+    Column(key="peak_bytes", header="peak", rank=10, numbers=["peak_bytes"]),
+    Column(key="retained_bytes", header="retained", rank=12, numbers=["retained_bytes"]),
+    Column(key="tape", header="tape", rank=11, numbers=["tape_instructions", "tape_bytes"]),
+    Column(key="instructions", header="instrs", rank=14, numbers=["instructions"]),
+    Column(key="error", header="error", rank=5, numbers=["ulps", "relative_error"]),
 ]
 
 
 def columns(rows: Sequence[Row]) -> list[Column]:
-    """The columns that say something: not those that are empty, the engine only if there are several."""
+    """The columns that say something: not those that are empty; engine, dtype, device only if there are several."""
     texts = [cells(row) for row in rows]
     silent = {column.key for column in COLUMNS if not any(text[column.key] for text in texts)}
-    if len({row.engine for row in rows}) < 2:
-        silent.add("engine")
+    silent |= {key for key in ("engine", "dtype", "device") if len({text[key] for text in texts}) < 2}
     if all(row.instructions is None for row in rows):
         # Counted only on request: else it would be a column of n/a in every table.
         silent.add("instructions")
@@ -66,7 +70,14 @@ def columns(rows: Sequence[Row]) -> list[Column]:
 
 def cells(row: Row) -> dict[str, str]:
     """The row's text for each column. A row that failed has words in place of its time."""
-    named = {"workload": row.workload, "engine": row.engine}
+    cell = row.cell
+    named = {
+        "workload": one_line(cell.row),
+        "shape": row.shape,
+        "dtype": cell.dtype,
+        "device": one_line(cell.device),
+        "engine": row.engine,
+    }
     if row.status != "ok":
         error = _error(row) if row.status == "wrong-gradient" and row.relative_error is not None else ""
         return {column.key: "" for column in COLUMNS} | named | {"total": WORDS[row.status], "error": error}
@@ -78,9 +89,12 @@ def cells(row: Row) -> dict[str, str]:
         "spread": "" if row.steady else "±" if row.spread is None else f"±{row.spread * 100:.0f} %",
         "ratio": _number(row.ratio, "{:.2f}".format, row.backward, row.forward),
         "gradient_ratio": _number(row.gradient_ratio, "{:.2f}".format, row.total, row.primal),
-        "operations_per_s": _number(row.operations_per_s, units.count, row.total),
+        # Calls on arrays per second say little; bytes retained say little of numbers.
+        "operations_per_s": "" if row.shape else _number(row.operations_per_s, units.count, row.total),
+        "rate": _rate(row) if row.shape else "",
         "allocations": _number(row.allocations, units.count),
         "peak_bytes": _number(row.peak_bytes, units.size),
+        "retained_bytes": _number(row.retained_bytes, units.size) if row.shape else "",
         "tape": _number(row.tape_bytes, units.size)
         if row.tape_instructions is None
         else units.count(row.tape_instructions),
@@ -99,11 +113,11 @@ def legend(rows: Sequence[Row], shown: Sequence[Column]) -> list[str]:
     if any(not row.steady for row in fine):
         lines.append("± unsteady: how far the least steady phase strays from its median")
     if any(text != MISSING and column.key in OF_FLOORS for column, text in texts):
-        lines.append("times are medians; ratios and ops/s are of the fastest blocks")
+        lines.append("times are medians; ratios and rates are of the fastest blocks")
     gaps: dict[str, Gap] = {}
     for column in shown:
         for place, row in enumerate(fine):
-            if column.numbers and all(name in row.reasons for name in column.numbers):
+            if cells(row)[column.key] == MISSING:
                 gap = gaps.setdefault(row.reasons[column.numbers[0]], Gap({}, {}))
                 gap.headers[column.header.split()[0]] = None
                 gap.rows[place] = row
@@ -137,6 +151,13 @@ def _number(number: float | None, form: Callable[[float], str], *sources: Estima
     if number is None:
         return MISSING
     return ("~" if any(source and source.how == "derived" for source in sources) else "") + form(number)
+
+
+def _rate(row: Row) -> str:
+    """Arithmetic where it is declared, else traffic."""
+    if row.flops_per_s is not None:
+        return _number(row.flops_per_s, units.flops, row.total)
+    return _number(row.bytes_per_s, units.traffic, row.total)
 
 
 def _error(row: Row) -> str:

@@ -16,6 +16,8 @@ UNITS = [
     "Unit ns/op better=lower",
     "Unit fwd-ns/op better=lower",
     "Unit bwd-ns/op better=lower",
+    "Unit GFLOP/s better=higher",
+    "Unit MB/s better=higher",
     # Counted once for the cell and repeated on each of its lines: more lines do not make them surer.
     "Unit B/op better=lower assume=exact",
     "Unit allocs/op better=lower assume=exact",
@@ -88,7 +90,7 @@ def _failure(name: str, measurement: Measurement) -> list[str]:
 def _results(name: str, measurement: Measurement) -> Iterator[str]:
     counted = _counted(measurement.memory or Memory())
     for sample in measurement.samples:
-        timed = list(_timed(sample))
+        timed = [*_timed(sample), *_rates(sample, measurement)]
         if timed:
             phase = sample.phases.get("total") or sample.phases["primal"]
             yield " ".join([name, str(phase.iterations * len(phase.block_ns)), *timed, *counted])
@@ -103,6 +105,16 @@ def _timed(sample: Sample) -> Iterator[str]:
             yield f"{_number(found.floor_ns)} {unit}"
         elif phase == whole:
             return
+
+
+def _rates(sample: Sample, measurement: Measurement) -> Iterator[str]:
+    """What a tensor workload declares, over the floor of the whole."""
+    total = sample.phases.get("total")
+    if total is None or not total.block_ns or not 0 < total.floor_ns < math.inf:
+        return
+    for count, unit, scale in ((measurement.flops, "GFLOP/s", 1.0), (measurement.bytes, "MB/s", 1e3)):
+        if count:
+            yield f"{_number(scale * count / total.floor_ns)} {unit}"
 
 
 def _counted(memory: Memory) -> list[str]:

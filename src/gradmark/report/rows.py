@@ -36,6 +36,8 @@ WORDS: dict[Status, str] = {
     "skipped": "skipped",
 }
 PHASES = ("primal", "forward", "backward", "total")
+# Rates, and what of a measurement they are rates of.
+DECLARED = {"operations_per_s": "operations", "flops_per_s": "flops", "bytes_per_s": "bytes"}
 
 
 class Row(Record, frozen=True, kw_only=True):
@@ -53,6 +55,8 @@ class Row(Record, frozen=True, kw_only=True):
     ratio: float | None
     gradient_ratio: float | None
     operations_per_s: float | None
+    flops_per_s: float | None = None
+    bytes_per_s: float | None = None
     allocations: float | None
     leaked_bytes: float | None
     peak_bytes: int | None
@@ -65,6 +69,7 @@ class Row(Record, frozen=True, kw_only=True):
     steady: bool
     reasons: dict[str, str]
     warnings: list[str]
+    shape: str = ""  # of the first input; numbers have none
 
     @property
     def time(self) -> Estimate | None:
@@ -106,6 +111,8 @@ def row(measurement: Measurement, summary: Summary, settings: Settings) -> Row:
         "relative_error": accuracy and accuracy.relative_error,
         "instructions": counted.total,
     }
+    if measurement.shapes:
+        numbers |= {"flops_per_s": summary.flops_per_s, "bytes_per_s": summary.bytes_per_s}
     missing = [name for name, number in numbers.items() if number is None]
     return Row(
         cell=measurement.cell,
@@ -116,6 +123,7 @@ def row(measurement: Measurement, summary: Summary, settings: Settings) -> Row:
         steady=summary.steady,
         reasons={name: one_line(_reason(name, measurement, summary, settings)) for name in missing},
         warnings=list(dict.fromkeys(one_line(w) for w in chain(measurement.warnings, summary.warnings))),
+        shape=next((shape_text(shape) for shape in measurement.shapes.values()), ""),
         **numbers,
     )
 
@@ -125,6 +133,15 @@ def row_name(cell: Cell) -> str:
     dtype = "" if cell.dtype == "float64" else f"/dtype={cell.dtype}"
     device = "" if cell.device == "cpu" else f"/device={cell.device}"
     return f"{cell.row}{dtype}{device}"
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """A shape as one word.
+
+    >>> shape_text([128, 784])
+    '128×784'
+    """
+    return "×".join(map(str, shape)) or "()"
 
 
 def reading_order(run: Run) -> list[int]:
@@ -157,7 +174,7 @@ def _reason(name: str, measurement: Measurement, summary: Summary, settings: Set
         return WORDS[measurement.status]
     if name in PHASES:
         return _no_phase(name, summary)
-    if name in ("ratio", "gradient_ratio", "operations_per_s"):
+    if name in ("ratio", "gradient_ratio", *DECLARED):
         return _no_quotient(name, measurement, summary)
     if name in ("tape_instructions", "tape_bytes"):
         return "the engine does not say"
@@ -181,8 +198,8 @@ def _no_phase(name: str, summary: Summary) -> str:
 
 
 def _no_quotient(name: str, measurement: Measurement, summary: Summary) -> str:
-    if name == "operations_per_s" and measurement.operations is None:
-        return "the workload does not declare its operations"
+    if name in DECLARED and getattr(measurement, DECLARED[name]) is None:
+        return f"the workload does not declare its {DECLARED[name]}"
     needed = {"ratio": ("backward", "forward"), "gradient_ratio": ("total", "primal")}.get(name, ("total",))
     for phase in needed:
         if phase not in summary.phases:

@@ -34,7 +34,7 @@ def print_tables(tables: Sequence[Table], notes: Sequence[Note], console: "Conso
 
 def _print_table(table: Table, console: "Console") -> None:
     shown, dropped = _fitting(table, console)
-    console.print(_text(table.suite, "bold"))
+    console.print(_text(table.title, "bold"))
     console.print(_grid(table, shown, console))
     for line in legend(table.rows, shown):
         console.print(_text(line, "dim"))

@@ -16,7 +16,7 @@ from gradmark.records import Measurement, Run, Summary
 from gradmark.report.characters import one_line
 from gradmark.report.columns import cells, columns, legend
 from gradmark.report.notes import Note
-from gradmark.report.rows import PHASES, Row, reading_order, row
+from gradmark.report.rows import PHASES, Row, reading_order, row, shape_text
 from gradmark.report.view import Table
 
 # What would begin or end a cell, code, emphasis, a link, a tag, an entity or a struck-out word. An underscore inside a
@@ -34,7 +34,7 @@ def markdown(tables: Sequence[Table], notes: Sequence[Note]) -> str:
 
 def _markdown_table(table: Table) -> Iterator[list[str]]:
     shown = columns(table.rows)
-    yield [f"### {_escaped(table.suite)}"]
+    yield [f"### {_escaped(table.title)}"]
     lines = [[column.header for column in shown], ["---:" if column.numbers else "---" for column in shown]]
     for member in table.rows:
         texts = cells(member)
@@ -102,6 +102,8 @@ FIELDS: dict[str, Callable[[Entry], object]] = {
     "size": lambda entry: entry.measurement.cell.size,
     "dtype": lambda entry: entry.measurement.cell.dtype,
     "device": lambda entry: entry.measurement.cell.device,
+    "shape": _of("row", "shape"),
+    "batch": lambda entry: entry.measurement.cell.params.get("batch") if entry.row.shape else None,
     "engine": lambda entry: entry.measurement.cell.engine,
     "status": _of("measurement", "status"),
     "message": _of("measurement", "message"),
@@ -125,6 +127,10 @@ FIELDS: dict[str, Callable[[Entry], object]] = {
     "gradient_primal_ratio": _of("summary", "gradient_ratio"),
     "operations": _of("measurement", "operations"),
     "operations_per_s": _of("summary", "operations_per_s"),
+    "flops": _of("measurement", "flops"),
+    "flops_per_s": _of("summary", "flops_per_s"),
+    "bytes": _of("measurement", "bytes"),
+    "bytes_per_s": _of("summary", "bytes_per_s"),
     "allocations_per_iteration": _inside("memory", "allocations"),
     "gross_allocations_per_iteration": _inside("memory", "gross_allocations"),
     "plain_allocations_per_iteration": _inside("memory", "plain_allocations"),
@@ -140,6 +146,7 @@ FIELDS: dict[str, Callable[[Entry], object]] = {
     "tolerance": _inside("accuracy", "tolerance"),
     "reference": _inside("accuracy", "reference"),
     "machine_instructions_per_iteration": _inside("instructions", "total"),
+    "shapes": lambda entry: "; ".join(f"{name} {shape_text(s)}" for name, s in entry.measurement.shapes.items()),
     "warnings": lambda entry: "; ".join(entry.row.warnings),
     "reasons": lambda entry: "; ".join(f"{name}: {reason}" for name, reason in entry.row.reasons.items()),
 }

@@ -19,6 +19,18 @@ class Table(Record, frozen=True, kw_only=True):
     suite: str
     rows: list[Row]
 
+    @property
+    def title(self) -> str:
+        """The suite and, of tensors, the dtype and device that all rows have."""
+        if not any(row.shape for row in self.rows):
+            return self.suite
+        dtypes, devices = ({getattr(row.cell, key) for row in self.rows} for key in ("dtype", "device"))
+        return one_line(
+            self.suite
+            + (f", {dtypes.pop()}" if len(dtypes) == 1 else "")
+            + (f", {devices.pop()}" if len(devices) == 1 else "")
+        )
+
 
 def tables(run: Run, summaries: Sequence[Summary] | None = None) -> list[Table]:
     """A table for each suite. `summaries`, in the order of the measurements, spare making them again."""

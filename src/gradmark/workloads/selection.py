@@ -18,7 +18,7 @@ from types import ModuleType
 from gradmark.errors import SelectionError, WorkloadError
 from gradmark.workloads.workload import Workload
 
-BUILT_IN = [f"gradmark.workloads.{name}" for name in ("scalar", "tensor", "networks", "operators")]
+BUILT_IN = [f"gradmark.workloads.{name}" for name in ("scalar", "tensor", "networks", "operators", "tensor_operators")]
 # What a run without a selection measures, less what is `extra`.
 DEFAULT_SUITES = ("scalar", "tensor")
 ENTRY_POINTS = "gradmark.workloads"

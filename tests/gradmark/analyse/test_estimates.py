@@ -101,6 +101,7 @@ def test_summary():
             ),
             sample(1, once_ns={"import": 5.0, "prepare": 7.0}, harness_ns=30.0, total=phase(505.0)),
             operations=1000,
+            flops=2500.0,
             message="said",
         )
     )
@@ -109,7 +110,7 @@ def test_summary():
     assert list(found.once) == ["import", "prepare"]
     assert found.ratio == 300.0 / 200.0
     assert found.gradient_ratio == 500.0 / 100.0
-    assert found.operations_per_s == 2e9
+    assert (found.operations_per_s, found.flops_per_s, found.bytes_per_s) == (2e9, 5e9, None)
     assert found.harness_ns == 20.0
     assert (found.cell, found.status, found.message) == (CELL, "ok", "said")
     assert found.steady

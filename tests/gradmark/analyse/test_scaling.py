@@ -245,3 +245,40 @@ def test_parameter_that_is_no_number(params):
 
 def test_examples_run():
     assert doctest.testmod(scaling) == (0, 2)
+
+
+def tensors(sizes, **declared):
+    """Measurements whose tape grows as the cube of n, with what a workload declares of each n."""
+    return [
+        Measurement(
+            cell=Cell(engine="e", workload="w", suite="s", params={"n": n}),
+            status="ok",
+            tape=TapeSize(instructions=n**3),
+            shapes={"x": [n, n]},
+            operations=2,
+            **{name: function(n) for name, function in declared.items()},
+        )
+        for n in sizes
+    ]
+
+
+@pytest.mark.parametrize(
+    ("declared", "p", "counted"),
+    [
+        ({"flops": lambda n: 6.0 * n**3}, 1.0, "flops"),
+        ({"bytes": lambda n: 8.0 * n**2}, 1.5, "bytes"),
+        ({"flops": lambda n: 6.0 * n**3, "bytes": lambda n: 8.0 * n**2}, 1.0, "flops"),
+        ({}, 3.0, "the parameter"),
+    ],
+    ids=["flops", "bytes", "both", "neither"],
+)
+def test_tensors_grow_against_their_work_and_not_their_calls(declared, p, counted):
+    measurements = tensors(FOUR, **declared)
+    (found,) = fits(measurements, "n")
+    assert found.p == pytest.approx(p)
+    assert {scaling.counted_in(item) for item in measurements} == {counted}
+
+
+def test_numbers_grow_against_operations():
+    item = Measurement(cell=Cell(engine="e", workload="w", suite="s"), status="ok", operations=7)
+    assert (scaling.work(item), scaling.counted_in(item)) == (7, "operations")

@@ -1,6 +1,8 @@
 """`gradmark ops`: what an operation adds to the loop it stands in, from measurements made by hand."""
 
-from gradmark.commands.ops import Operation, operations, print_operations
+import msgspec
+
+from gradmark.commands.ops import Operation, cells_of, operations, print_operations
 from gradmark.records import Accuracy, Cell, Measurement, Memory, Phase, Sample, TapeSize
 from gradmark.workloads.operators import BASELINE, POINTS
 
@@ -77,10 +79,53 @@ def test_other_engines_are_left_out():
     assert operations([BASE, measured("exp", 2000.0, 500.0, engine="other")], "e") == []
 
 
+def tensor(operation, forward, backward, **more):
+    found = measured(operation, forward, backward, **more)
+    cell = msgspec.structs.replace(found.cell, workload="tensor_operator", dtype="float32")
+    return msgspec.structs.replace(found, cell=cell, shapes={"input 0": [64, 64]})
+
+
+def test_of_tensors_one_call_is_measured_and_the_error_is_relative():
+    base = tensor(BASELINE, 1000.0, 500.0, **counts(10.0, 0, None))
+    accuracy = Accuracy(reference="r", relative_error=3e-8, tolerance=1e-4)
+    exp = tensor("exp", 3000.0, 1200.0, **counts(14.0, 16384, None) | {"accuracy": accuracy})
+    assert operations([base, exp], "e") == [Operation("exp", 2000.0, 700.0, 4.0, 16384.0, 3e-8)]
+
+
+def cells(row):
+    return [cell.strip() for cell in row.strip("│").split("│")]
+
+
+def test_the_table_of_tensors(capsys):
+    print_operations(
+        "e", [Operation("exp", 2000.0, 700.0, 4.0, 16384.0, 3e-8), Operation("erf", *[None] * 5)], "float32"
+    )
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].strip() == "operations of e, tensors, float32"
+    assert [cells(line) for line in lines if " exp " in line or " erf " in line] == [
+        ["exp", "2.00 µs", "700 ns", "4", "16.0 KiB", "3.0e-08"],
+        ["erf", "n/a", "n/a", "n/a", "n/a", "n/a"],
+    ]
+
+
+def test_an_engine_without_tensors_needs_one_line(capsys):
+    none = [Operation(name, *[None] * 5, "unsupported: e has no tensors") for name in ("exp", "log")]
+    print_operations("e", none, "float32")
+    assert capsys.readouterr().out == "operations of e, tensors, float32: unsupported: e has no tensors\n"
+
+
+def test_the_cells_of_a_kind():
+    scalars, single = cells_of("scalar", ["e"], []), cells_of("tensor", ["e"], [])
+    assert {(c.workload, c.dtype) for c in scalars} == {("operator", "float64")}
+    assert {(c.workload, c.dtype) for c in single} == {("tensor_operator", "float32")}
+    assert len(cells_of("tensor", ["e"], ["float32", "float64"])) == 2 * len(single)
+    assert cells_of("scalar", ["e"], ["float32"]) == []
+
+
 def test_the_table(capsys):
     print_operations("e", [Operation("exp", 20.0, 8.0, None, 24.0, 0.7), Operation("tan", *[None] * 5, "crash: x")])
     out = capsys.readouterr().out
-    assert "operations of e" in out
+    assert "operations of e, scalars" in out
     row = next(line for line in out.splitlines() if " exp " in line)
     assert [cell.strip() for cell in row.strip("│").split("│")] == ["exp", "20.0", "8.0", "n/a", "24.0", "0.7"]
     assert "crash: x" in out

@@ -46,6 +46,52 @@ def test_a_keyword_narrows(gradmark):
     assert {line.split("/")[0] for line in called.out.splitlines()[:-1]} == {"add_chain", "mul_chain", "chain"}
 
 
+def test_without_a_selection_both_short_suites(gradmark):
+    lines = gradmark("run", "--dry-run").out.splitlines()
+    assert "poly/n=10  tapegrad" in lines
+    assert [line for line in lines if "float32" in line] == [
+        "elementwise/depth=16/n=1/dtype=float32  tapegrad",
+        "elementwise/depth=16/n=100000/dtype=float32  tapegrad",
+        "matmul/n=8/dtype=float32  tapegrad",
+        "matmul/n=256/dtype=float32  tapegrad",
+        "broadcast_add/n=1024/dtype=float32  tapegrad",
+        "reduce_sum/n=1024/dtype=float32  tapegrad",
+        "softplus/n=100000/dtype=float32  tapegrad",
+        "logsumexp/n=256/dtype=float32  tapegrad",
+        "mlp_step/batch=8/width=32/dtype=float32  tapegrad",
+        "mlp_step/batch=128/width=256/dtype=float32  tapegrad",
+    ]
+
+
+def test_dtypes(gradmark):
+    def dry(*arguments):
+        return gradmark("run", *arguments, "--dry-run").out.splitlines()[:-1]
+
+    single, double = "reduce_sum/n=1024/dtype=float32  tapegrad", "reduce_sum/n=1024  tapegrad"
+    assert dry("reduce_sum") == [single]
+    assert dry("reduce_sum", "--dtype", "float64") == [double]
+    assert dry("reduce_sum", "--dtype", "float64", "--dtype", "float32") == [single, double]
+    assert len(dry("reduce_sum", "--full")) == 10
+    called = gradmark("run", "poly", "--dtype", "float32")
+    assert (called.code, called.err) == (
+        2,
+        "gradmark: no selected workload has float32; functions of numbers have only float64\n",
+    )
+
+
+def test_tensors_beside_engines_that_have_none(gradmark, quick):
+    called = gradmark("run", "matmul", "-e", "tapegrad", "-e", "python-floats", *quick, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(called.out)))
+    assert [(r["size"], r["dtype"], r["shape"], r["engine"], r["status"]) for r in rows] == [
+        ("n=8", "float32", "8×8", "tapegrad", "ok"),
+        ("n=8", "float32", "", "python-floats", "unsupported"),
+        ("n=256", "float32", "256×256", "tapegrad", "ok"),
+        ("n=256", "float32", "", "python-floats", "unsupported"),
+    ]
+    assert rows[1]["message"] == "python-floats has no tensors, and matmul is a function of tensors"
+    assert [float(r["flops"]) for r in rows if r["flops"]] == [6 * 8**3, 6 * 256**3]
+
+
 def test_a_real_run_and_its_copy(gradmark, quick, tmp_path):
     called = gradmark("run", *TWO, *quick, "--seed", "3", "--json", tmp_path / "copy" / "mine.json")
     assert called.code == 0

@@ -57,6 +57,18 @@ class Make:
         }  # fmt: skip
         return Measurement(**{**defaults, "cell": cell or self.cell(), **fields})
 
+    def tensor(self, cell: Cell | None = None, **fields: Any) -> Measurement:
+        """A measurement of a tensor workload: 1e4 flops and no bytes, in 2500 ns."""
+        defaults: dict[str, Any] = {
+            "shapes": {"x": [128, 784], "w": [784, 10]},
+            "flops": 1e4,
+            "operations": 2,
+            "accuracy": Accuracy(reference="central differences", relative_error=2e-7, tolerance=1e-4),
+        }
+        return self.measurement(
+            cell or self.cell("mlp", suite="tensor", dtype="float32", params={"batch": 128}), **{**defaults, **fields}
+        )
+
     def failed(self, status: str, message: str = "", cell: Cell | None = None, **fields: Any) -> Measurement:
         nothing: dict[str, Any] = {"samples": [], "tape": None, "memory": None, "accuracy": None, "operations": None}
         return self.measurement(cell, status=status, message=message, **{**nothing, **fields})
@@ -72,6 +84,9 @@ class Make:
             defaults["gradient_ratio"] = floors["total"] / floors["primal"]
         if measurement.operations is not None and "total" in floors:
             defaults["operations_per_s"] = measurement.operations / floors["total"] * 1e9
+        for name in ("flops", "bytes"):
+            if getattr(measurement, name) is not None and "total" in floors:
+                defaults[f"{name}_per_s"] = getattr(measurement, name) / floors["total"] * 1e9
         known = {"cell": measurement.cell, "status": measurement.status, "message": measurement.message}
         return Summary(**{**known, **defaults, **fields})
 

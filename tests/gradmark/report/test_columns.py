@@ -7,6 +7,9 @@ from gradmark.report.columns import cells, columns, legend
 def test_the_text_of_a_row(make: Any) -> None:
     assert cells(make.row()) == {
         "workload": "poly/n=10",
+        "shape": "",
+        "dtype": "float64",
+        "device": "cpu",
         "engine": "tapegrad",
         "primal": "1.00 µs",
         "forward": "2.00 µs",
@@ -16,8 +19,10 @@ def test_the_text_of_a_row(make: Any) -> None:
         "ratio": "0.25",
         "gradient_ratio": "2.50",
         "operations_per_s": "8.00 M",
+        "rate": "",
         "allocations": "0",
         "peak_bytes": "4.00 KiB",
+        "retained_bytes": "",
         "tape": "20",
         "instructions": "n/a",
         "error": "0.50 ulp",
@@ -51,6 +56,8 @@ def test_a_failed_row_has_words_and_no_numbers(make: Any) -> None:
     text = cells(make.row(make.failed("out-of-memory", samples=[make.sample()])))
     assert {key: value for key, value in text.items() if value} == {
         "workload": "poly/n=10",
+        "dtype": "float64",
+        "device": "cpu",
         "engine": "tapegrad",
         "total": "out of memory",
     }
@@ -90,7 +97,7 @@ def explained(*rows: Any) -> list[str]:
 
 
 def test_the_legend_explains_what_is_shown(make: Any) -> None:
-    floors = "times are medians; ratios and ops/s are of the fastest blocks"
+    floors = "times are medians; ratios and rates are of the fastest blocks"
     assert explained(make.row()) == [floors]
     derived = make.measurement(samples=[make.sample(derived=["backward"])])
     assert explained(make.row(derived, steady=False)) == [
@@ -123,3 +130,42 @@ def test_the_legend_is_silent_on_columns_that_are_not_shown(make: Any) -> None:
     row = make.row(make.measurement(tape=None))
     shown = [column for column in columns([row]) if column.key != "tape"]
     assert all("tape" not in line for line in legend([row], shown))
+
+
+def test_the_text_of_a_tensor_row(make: Any) -> None:
+    text = cells(make.row(make.tensor()))
+    assert [text[key] for key in ("workload", "shape", "dtype", "device")] == [
+        "mlp/batch=128",
+        "128×784",
+        "float32",
+        "cpu",
+    ]
+    assert [text[key] for key in ("operations_per_s", "rate", "peak_bytes", "retained_bytes", "tape", "error")] == [
+        "",
+        "4.00 GFLOP/s",
+        "4.00 KiB",
+        "2.00 KiB",
+        "20",
+        "2.0e-07",
+    ]
+
+
+def test_traffic_is_shown_where_there_are_no_flops(make: Any) -> None:
+    assert cells(make.row(make.tensor(flops=None, bytes=5e3)))["rate"] == "2.00 GB/s"
+    assert cells(make.row(make.tensor(flops=1e4, bytes=5e3)))["rate"] == "4.00 GFLOP/s"
+    assert cells(make.row(make.tensor(flops=None)))["rate"] == "n/a"
+
+
+def test_dtype_and_device_are_columns_only_if_there_are_several(make: Any) -> None:
+    def keys(*kinds: tuple[str, str]) -> set[str]:
+        rows = [make.row(make.tensor(make.cell(dtype=dtype, device=device))) for dtype, device in kinds]
+        return {column.key for column in columns(rows)} & {"dtype", "device", "shape", "rate", "retained_bytes"}
+
+    assert keys(("float32", "cpu")) == {"shape", "rate", "retained_bytes"}
+    assert keys(("float32", "cpu"), ("float64", "cpu")) == {"shape", "rate", "retained_bytes", "dtype"}
+    assert keys(("float32", "cpu"), ("float32", "gpu")) == {"shape", "rate", "retained_bytes", "device"}
+
+
+def test_the_legend_says_why_a_rate_is_missing(make: Any) -> None:
+    lines = explained(make.row(make.tensor()), make.row(make.tensor(make.cell(n=3), flops=None)))
+    assert lines[1:] == ["n/a rate (poly/n=3): the workload does not declare its flops"]

@@ -83,6 +83,8 @@ def test_a_run(make: Any) -> None:
         "Unit ns/op better=lower\n"
         "Unit fwd-ns/op better=lower\n"
         "Unit bwd-ns/op better=lower\n"
+        "Unit GFLOP/s better=higher\n"
+        "Unit MB/s better=higher\n"
         "Unit B/op better=lower assume=exact\n"
         "Unit allocs/op better=lower assume=exact\n"
         "BenchmarkPoly/n=1000/engine=tapegrad 20 2500 ns/op 2000 fwd-ns/op 500 bwd-ns/op 0 B/op 0 allocs/op\n"
@@ -212,3 +214,11 @@ def test_the_parser_of_these_tests_is_strict(line: str) -> None:
         parse_result(line)
     with pytest.raises(AssertionError):
         _ = Result("Poly/engine=xad-2", 1, {}).parts
+
+
+def test_rates_of_tensors(make: Any) -> None:
+    run = make.run(make.tensor(bytes=5e3), make.tensor(make.cell(n=3), flops=None))
+    first, second = parse(render(run)).results
+    assert first.parts == ["Mlp", "batch=128", "engine=tapegrad", "dtype=float32"]
+    assert (first.values["GFLOP/s"], first.values["MB/s"]) == (4, 2000)
+    assert not {"GFLOP/s", "MB/s"} & second.values.keys()

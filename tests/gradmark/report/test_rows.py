@@ -184,3 +184,15 @@ def test_rows_are_made_with_the_estimates_of_the_run(make: Any) -> None:
 def test_summaries_must_be_as_many_as_measurements(make: Any) -> None:
     with pytest.raises(ValueError, match="zip"):
         rows(make.run(make.measurement()), [])
+
+
+def test_a_tensor_row(make: Any) -> None:
+    row = make.row(make.tensor())
+    assert (row.workload, row.shape, row.flops_per_s, row.bytes_per_s) == (
+        "mlp/batch=128/dtype=float32",
+        "128×784",
+        4e9,
+        None,
+    )
+    assert row.reasons["bytes_per_s"] == "the workload does not declare its bytes"
+    assert "flops_per_s" not in make.row().reasons

@@ -21,7 +21,7 @@ poly/n=10  tapegrad  1.00 µs  2.00 µs   ~500 ns         2.50 µs    ~0.25     
 poly/n=10  null         4 ns      n/a       n/a             n/a      n/a            n/a     n/a     n/a       n/a   n/a  0.50 ulp
 poly/n=10  bad                                   wrong gradient
 ~ derived, not timed by itself: backward is total less forward
-times are medians; ratios and ops/s are of the fastest blocks
+times are medians; ratios and rates are of the fastest blocks
 n/a forward, backward, total, bwd/fwd, grad/primal, ops/s (null): the engine only evaluates
 n/a allocs, peak (null): not measured
 n/a tape (null): the engine does not say

@@ -27,7 +27,7 @@ def test_markdown(make: Any) -> None:
         "| a\\|b\\`c\\`/n=10 | \\<b\\>\\*x\\*\\_ |  |  |  | timed out |  |  |  |  |  |  |  |\n"
         "\n"
         "- \\~ derived, not timed by itself: backward is total less forward\n"
-        "- times are medians; ratios and ops/s are of the fastest blocks\n"
+        "- times are medians; ratios and rates are of the fastest blocks\n"
         "- n/a allocs, peak: no_memray\n"
         "\n"
         "- **warning**: Look at \\`this\\` \\| that.\n"
@@ -133,3 +133,37 @@ def test_json_is_the_run(make: Any) -> None:
     assert msgspec.json.decode(written, type=Run) == run
     assert written.startswith('{\n  "id": "run-1",\n')
     assert written.endswith("}\n")
+
+
+def test_csv_has_what_tensors_have(make: Any) -> None:
+    (row,) = read(make.run(make.tensor(bytes=5e3)), make)
+    keys = (
+        "shape",
+        "batch",
+        "dtype",
+        "device",
+        "shapes",
+        "flops",
+        "flops_per_s",
+        "bytes",
+        "bytes_per_s",
+        "retained_bytes",
+    )
+    assert [row[key] for key in keys] == [
+        "128×784",
+        "128",
+        "float32",
+        "cpu",
+        "x 128×784; w 784×10",
+        "10000.0",
+        "4000000000.0",
+        "5000.0",
+        "2000000000.0",
+        "2048",
+    ]
+
+
+def test_json_has_what_tensors_have(make: Any) -> None:
+    run = make.run(make.tensor())
+    assert msgspec.json.decode(text.json(run), type=Run) == run
+    assert '"flops": 10000.0' in text.json(run)

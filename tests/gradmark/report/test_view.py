@@ -34,3 +34,14 @@ def test_a_run_with_only_failed_cells_has_its_rows(make: Any) -> None:
 def test_the_names_of_suites_are_safe_to_print(make: Any) -> None:
     (table,) = make.tables(make.measurement(make.cell(suite="\x1b[1mbold\x07")))
     assert table.suite == "bold"
+
+
+def test_the_title_of_tensors_says_what_all_rows_have(make: Any) -> None:
+    def title(*kinds: tuple[str, str]) -> str:
+        rows = [make.tensor(make.cell(suite="tensor", dtype=dtype, device=device)) for dtype, device in kinds]
+        return str(make.tables(*rows)[0].title)
+
+    assert title(("float32", "cpu")) == "tensor, float32, cpu"
+    assert title(("float32", "cpu"), ("float64", "cpu")) == "tensor, cpu"
+    assert title(("float32", "cpu"), ("float64", "gpu")) == "tensor"
+    assert make.tables(make.measurement())[0].title == "scalar"

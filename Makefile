@@ -7,7 +7,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 # What the compiled modules and the installed metadata are made from.
 SOURCES := pyproject.toml setup.py $(wildcard src/tapegrad/scalar/*.py src/tapegrad/scalar/*.pxd \
-	src/tapegrad/scalar/*.h src/tapegrad/scalar/*.c)
+	src/tapegrad/scalar/*.h src/tapegrad/scalar/*.c src/tapegrad/tensor/*.py src/tapegrad/tensor/*.pxd \
+	src/tapegrad/tensor/rules/*.py src/tapegrad/tensor/rules/*.pxd)
 
 .PHONY: run test lint bench clean
 
@@ -25,6 +26,7 @@ lint: $(VENV)/built $(VENV)/lint
 
 bench: $(VENV)/built $(VENV)/peers $(VENV)/bench
 	$(BIN)/python benchmarks/scalar.py
+	$(BIN)/python benchmarks/tensor.py
 	$(BIN)/python benchmarks/agreement.py
 	$(BIN)/python benchmarks/repeatability.py
 
@@ -46,4 +48,4 @@ $(VENV)/peers: pyproject.toml $(VENV)/python
 	touch $@
 
 clean:
-	rm -rf $(VENV) build src/tapegrad/scalar/*.so src/*.egg-info
+	rm -rf $(VENV) build src/tapegrad/*/*.so src/tapegrad/tensor/rules/*.so src/*.egg-info

@@ -7,6 +7,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 SCALAR = "src/tapegrad/scalar"
+TENSOR = "src/tapegrad/tensor"
 
 # -O3 vectorises the batch kernels. The rest keeps IEEE results the same on every machine: no fused multiply-add, and
 # only those liberties (errno, floating-point traps) that no one can see from Python.
@@ -39,8 +40,30 @@ def extension(name: str, *sources: str, flags: list[str] = FLAGS) -> Extension:
     )
 
 
+def tensor_extensions(*names: str) -> list[Extension]:
+    """Compiled modules of the tensor engine."""
+    flags = [] if sys.platform == "win32" else ["-O2", "-g0"]
+    return [
+        Extension(f"tapegrad.tensor.{name}", [f"{TENSOR}/{name.replace('.', '/')}.py"], extra_compile_args=flags)
+        for name in names
+    ]
+
+
+# The tensor engine is plain Python; compiled, an operation on a small array costs half. The .pxd files beside its
+# modules give the C layout. Only in the rules are annotations types to the compiler: there `i` is an Instruction.
+CORE = tensor_extensions("namespaces", "instruction", "backward", "tensor", "differentiate")
+RULES = tensor_extensions(*(f"rules.{name}" for name in ("elementwise", "reductions", "shapes", "products", "neural")))
+COMMON = {
+    "include_path": ["src"],
+    "build_dir": "build/cython",
+    "language_level": 3,
+    "nthreads": 0 if sys.platform == "win32" else os.cpu_count() or 0,
+}
+
 setup(
-    ext_modules=cythonize(
+    ext_modules=cythonize(CORE, compiler_directives={"annotation_typing": False}, **COMMON)
+    + cythonize(RULES, **COMMON)
+    + cythonize(
         [
             extension("recording"),
             extension("functions"),
@@ -50,9 +73,6 @@ setup(
             extension("batching", "blocks.c"),
             extension("program"),
         ],
-        include_path=["src"],
-        build_dir="build/cython",
-        language_level=3,
-        nthreads=0 if sys.platform == "win32" else os.cpu_count() or 0,
+        **COMMON,
     )
 )

@@ -10,7 +10,7 @@ from typing import Any
 from tapegrad.errors import ReleasedError
 from tapegrad.tensor.broadcasting import unbroadcast
 from tapegrad.tensor.exposure import check, exposed, owner
-from tapegrad.tensor.instruction import Instruction, Leaf, Piece, TensorStats
+from tapegrad.tensor.instruction import REUSED, Instruction, Leaf, Piece, TensorStats
 from tapegrad.tensor.namespaces import Array, namespace
 
 
@@ -21,7 +21,8 @@ def reachable(root: Any) -> list[Any]:
     while waiting:
         node = waiting.pop()
         if type(node) is Instruction:
-            for parent in node.parents:
+            instruction = node
+            for parent in instruction.parents:
                 if parent is not None and parent not in found:
                     found.add(parent)
                     waiting.append(parent)
@@ -37,16 +38,21 @@ class Cotangents:
         self.arrays: dict[Any, Array] = {}
         self.owned: set[Any] = set()
 
-    def add(self, node: Any, cotangent: Array, place: tuple[Any, Any], *, fresh: bool) -> None:
+    def add(self, node: Any, cotangent: Array, fresh: bool) -> None:
         """Accumulates into the cotangent of a node: in place, once there is an array that is ours alone."""
-        shape, dtype = place
+        if type(node) is Instruction:
+            instruction = node
+            shape, dtype = instruction.shape, instruction.dtype
+        else:
+            leaf = node
+            shape, dtype = leaf.shape, leaf.dtype
         if type(cotangent) is Piece:
             self.add_piece(node, cotangent, shape, dtype)
             return
         if cotangent.shape != shape:
             cotangent = unbroadcast(cotangent, shape)
             fresh = True  # a sum
-        if cotangent.dtype != dtype:
+        if cotangent.dtype is not dtype and cotangent.dtype != dtype:
             cotangent = cotangent.astype(dtype)
         arrays = self.arrays
         before = arrays.get(node)
@@ -54,7 +60,7 @@ class Cotangents:
             arrays[node] = cotangent
             if fresh and shape:  # NumPy's results of shape () are immutable numbers
                 self.owned.add(node)
-        elif node in self.owned:
+        elif cotangent.size >= REUSED and node in self.owned:
             before += cotangent
         else:
             arrays[node] = before + cotangent
@@ -80,7 +86,7 @@ class Cotangents:
 def backward(root: Any, seed: Array, *, retain: bool) -> None:
     """Propagates a cotangent to all leaves below a node."""
     cotangents = Cotangents()
-    arrays, owned, add = cotangents.arrays, cotangents.owned, cotangents.add
+    arrays, owned = cotangents.arrays, cotangents.owned
     arrays[root] = seed
     for node in reachable(root):
         g = arrays.pop(node, None)
@@ -89,23 +95,24 @@ def backward(root: Any, seed: Array, *, retain: bool) -> None:
         if type(node) is Leaf:
             _deliver(node, g, owned=node in owned)
             continue
-        if node.saved is None:
+        i = node
+        if i.saved is None:
             raise ReleasedError(
-                f"backward came to {node.primitive.name!r}, whose saved values an earlier backward has released; "
+                f"backward came to {i.primitive.name!r}, whose saved values an earlier backward has released; "
                 "compute the result again, or call the first backward with retain=True"
             )
-        if exposed or node.snapshots:
-            check(node)
-        node.releasing = not retain
-        node.scratch = g if node in owned else None
-        found = node.primitive.vjp(node, g)
-        node.scratch = None
+        if exposed or i.snapshots is not None:
+            check(i)
+        i.releasing = not retain
+        i.scratch = g if g.size >= REUSED and i in owned else None
+        primitive = i.primitive
+        found = primitive.vjp(i, g)
+        i.scratch = None
         if not retain:
-            node.saved = node.snapshots = None
-        fresh = node.primitive.fresh
-        for parent, cotangent, place in zip(node.parents, found, node.places, strict=True):
+            i.saved = i.snapshots = None
+        for k, parent in enumerate(i.parents):
             if parent is not None:
-                add(parent, cotangent, place, fresh=fresh)
+                cotangents.add(parent, found[k], primitive.fresh)
 
 
 def _deliver(leaf: Leaf, g: Array, *, owned: bool) -> None:

@@ -1,14 +1,14 @@
 """Broadcasting undone: the cotangent of an operand from that of the result it was broadcast to."""
 
-from tapegrad.tensor.namespaces import Array, namespace
+from tapegrad.tensor.namespaces import Array
 
 
 def unbroadcast(cotangent: Array, shape: tuple[int, ...]) -> Array:
     """The sum over all axes along which an operand of this shape was repeated."""
     added = cotangent.ndim - len(shape)
-    axes = tuple(range(added)) + tuple(
-        added + axis for axis, length in enumerate(shape) if length == 1 and cotangent.shape[added + axis] != 1
-    )
+    if added == 1 and cotangent.shape[1:] == shape:  # a bias
+        return cotangent.sum(axis=0)
+    axes = [k for k, length in enumerate(cotangent.shape) if k < added or (length != 1 and shape[k - added] == 1)]
     if axes:
-        cotangent = namespace(cotangent).sum(cotangent, axis=axes, keepdims=True)
+        cotangent = cotangent.sum(axis=tuple(axes), keepdims=True)
     return cotangent.reshape(shape)

@@ -16,6 +16,8 @@ from tapegrad.tensor.tensor import Tensor
 
 def is_array(value: Any) -> bool:
     """Whether a value is an array or a tensor; NumPy's scalars are numbers."""
+    if type(value) is namespace(value).ndarray:
+        return True
     return isinstance(value, (Tensor, namespace(value).ndarray))
 
 
@@ -56,7 +58,7 @@ def leaf(value: Any) -> Tensor:
             "convert them with astype(float), or leave the argument out of argnums"
         )
     made = Tensor.__new__(Tensor)
-    made._array, made._node = array, Leaf()
+    made._array, made._node = array, Leaf(array)
     return made
 
 
@@ -85,7 +87,7 @@ def gradients(tree: Any, leaves: list[Tensor]) -> Any:
 
     def gradient(value: Any) -> Any:
         found = next(order)
-        made = found.grad
+        made = found._node.grad
         if made is None:
             made = namespace(found._array).zeros(found.shape, found.dtype)
         return made if is_array(value) else float(made)

@@ -368,7 +368,8 @@ def softmax_cross_entropy(logits: Value, labels: Value, reduction: Literal["mean
         raise ShapeError("softmax_cross_entropy wants logits with the classes on the last axis, got shape ()")
     if labels.shape != shape[:-1]:
         raise ShapeError(f"logits of shape {shape} want labels of shape {shape[:-1]}, got {labels.shape}")
-    if labels.size and not (labels.min() >= 0 and labels.max() < shape[-1]):
+    # as unsigned numbers negative ones are very large: one comparison for both bounds
+    if labels.size and not labels.view(f"u{labels.itemsize}").max() < shape[-1]:
         raise InputError(f"expected labels from 0 to {shape[-1] - 1}, got {labels.min()} to {labels.max()}")
     return apply(neural.CROSS_ENTROPY, (logits,), (labels, reduction))
 

@@ -4,16 +4,14 @@ In: a primitive and its operands' arrays, from `tensor.apply`. Out: the graph th
 instruction knows its parents, never the tensors: what no rule saved is free as soon as the user lets go of it.
 """
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from tapegrad.tensor.namespaces import Array
 
-# Numbers of instructions grow with time, so that descending order is an order in which cotangents are complete.
-_numbers = itertools.count()
-next_number = _numbers.__next__
+# Arrays from this size on are views, or are written over, where that saves memory; below, a new array is quicker.
+REUSED = 4096
 
 
 class Primitive:
@@ -24,13 +22,22 @@ class Primitive:
     into `instruction.scratch`: None, or g's own array where nobody else needs g any more.
     """
 
-    __slots__ = ("forward", "fresh", "name", "vjp")
+    __slots__ = ("forward", "fresh", "name", "shapes", "vjp")
 
-    def __init__(self, name: str, forward: Callable[..., Array], vjp: Callable[..., tuple[Any, ...]], *, fresh: bool):
+    def __init__(
+        self,
+        name: str,
+        forward: Callable[..., Array],
+        vjp: Callable[..., tuple[Any, ...]],
+        *,
+        fresh: bool,
+        shapes: bool,
+    ):
         self.name = name
         self.forward = forward
         self.vjp = vjp
         self.fresh = fresh  # the cotangents are new arrays: not g, not a view, nothing that was saved
+        self.shapes = shapes  # the rule needs the shapes of the operands
 
     def __repr__(self) -> str:
         return f"<primitive {self.name}>"
@@ -41,56 +48,46 @@ PRIMITIVES: dict[str, Primitive] = {}
 
 
 def primitive(
-    name: str, forward: Callable[..., Array], vjp: Callable[..., tuple[Any, ...]], *, fresh: bool = False
+    name: str,
+    forward: Callable[..., Array],
+    vjp: Callable[..., tuple[Any, ...]],
+    *,
+    fresh: bool = False,
+    shapes: bool = False,
 ) -> Primitive:
     """Enters a primitive into the table."""
-    made = PRIMITIVES[name] = Primitive(name, forward, vjp, fresh=fresh)
+    made = PRIMITIVES[name] = Primitive(name, forward, vjp, fresh=fresh, shapes=shapes)
     return made
 
 
 class Leaf:
     """The end of the graph: where a gradient is accumulated."""
 
-    __slots__ = ("grad", "number")
+    __slots__ = ("dtype", "grad", "number", "shape")
 
-    def __init__(self) -> None:
+    def __init__(self, array: Array):
+        self.shape: tuple[int, ...] = array.shape
+        self.dtype = array.dtype
         self.grad: Array | None = None
         self.number = -1  # after all instructions, in the order of the backward pass
 
 
 class Instruction:
-    """One execution of a primitive."""
+    """One execution of a primitive. Made by `apply`, field by field."""
 
-    __slots__ = (
-        "needs",
-        "number",
-        "parents",
-        "places",
-        "primitive",
-        "releasing",
-        "saved",
-        "scratch",
-        "settings",
-        "snapshots",
-        "xp",
-    )
-
-    def __init__(self, primitive: Primitive, xp: Any, needs: tuple[bool, ...], settings: Any):
-        self.primitive = primitive
-        self.xp = xp
-        self.needs = needs  # which operands want a cotangent
-        self.settings = settings  # axis, shape and the like: whatever the primitive takes besides arrays
-        self.saved: tuple[Any, ...] | None = ()
-        self.snapshots: list[tuple[Array, Array]] | None = None
-        # set by the backward pass, for the rule
-        self.scratch: Array | None = None
-        self.releasing = True  # whether the rule may write into what it saved itself
-
-    def record(self, parents: list[Any], places: list[Any]) -> None:
-        """Takes a place in the order of instructions. places: shape and dtype of each operand."""
-        self.number = next_number()
-        self.parents = parents
-        self.places = places
+    primitive: Primitive
+    xp: Any  # the namespace of its arrays
+    needs: tuple[bool, ...]  # which operands want a cotangent
+    settings: Any  # axis, shape and the like: whatever the primitive takes besides arrays
+    shapes: list[tuple[int, ...]] | None  # of the operands, where the primitive asks for them
+    saved: tuple[Any, ...] | None  # by forward, for the rule; None when it was released
+    snapshots: list[tuple[Array, Array]] | None  # copies of what somebody outside could write to
+    parents: list[Any]  # the instruction or leaf of each operand, None for a constant
+    shape: tuple[int, ...]  # of the result, and so of its cotangent
+    dtype: Any
+    number: int  # grows with time: in descending order every cotangent is complete when its turn comes
+    scratch: Array | None  # during backward: what the rule may write into
+    releasing: bool  # during backward: whether the rule may write into what it saved itself
 
 
 class Piece:

@@ -16,11 +16,17 @@ Array = Any
 SPECIAL = {"numpy": "scipy.special", "cupy": "cupyx.scipy.special"}
 
 
+# The namespace of each kind of array that was seen: asking an array takes longer than a small operation on it.
+_known: dict[type, Any] = {numpy.ndarray: numpy}
+
+
 def namespace(array: Array) -> Any:
     """The namespace of an array; numbers and lists are NumPy's."""
-    if type(array) is numpy.ndarray or isinstance(array, numpy.generic) or not hasattr(array, "__array_namespace__"):
-        return numpy
-    return array.__array_namespace__()
+    found = _known.get(type(array))
+    if found is None:
+        plain = isinstance(array, numpy.generic) or not hasattr(array, "__array_namespace__")
+        found = _known[type(array)] = numpy if plain else array.__array_namespace__()
+    return found
 
 
 def special(xp: Any) -> ModuleType:

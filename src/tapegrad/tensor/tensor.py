@@ -9,7 +9,15 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
-from tapegrad.errors import ConstantError, ConversionError, DtypeError, InputError, OperandError, ShapeError
+from tapegrad.errors import (
+    ConstantError,
+    ConversionError,
+    DtypeError,
+    InputError,
+    OperandError,
+    ShapeError,
+    TapegradError,
+)
 from tapegrad.tensor.backward import backward, stats
 from tapegrad.tensor.exposure import expose, exposed, watch
 from tapegrad.tensor.instruction import Instruction, Leaf, Primitive, TensorStats
@@ -17,6 +25,18 @@ from tapegrad.tensor.namespaces import Array, namespace
 from tapegrad.tensor.rules import elementwise, products, reductions, shapes
 
 _mode = threading.local()
+
+
+class Switches:
+    """How many `no_grad` contexts are open, in all threads: as long as it is 0 no thread needs to be asked."""
+
+    __slots__ = ("off",)
+
+    def __init__(self) -> None:
+        self.off = 0
+
+
+switches = Switches()
 
 
 class no_grad:  # noqa: N801  used like a function
@@ -31,9 +51,11 @@ class no_grad:  # noqa: N801  used like a function
 
     def __enter__(self) -> None:
         _mode.off = getattr(_mode, "off", 0) + 1
+        switches.off += 1
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         _mode.off -= 1
+        switches.off -= 1
 
 
 class Tensor:
@@ -69,7 +91,7 @@ class Tensor:
                 "convert first: Tensor(array.astype(float), requires_grad=True)"
             )
         self._array = made
-        self._node = Leaf() if requires_grad else None
+        self._node = Leaf(made) if requires_grad else None
 
     # what it holds
 
@@ -188,7 +210,7 @@ class Tensor:
                     f"backward of a tensor of shape {self.shape} needs a seed of that shape; reduce it to one number "
                     "(.sum()), or call backward(seed)"
                 )
-            seed = xp.ones(self.shape, self.dtype)
+            seed = xp.ones(self.shape, self.dtype) if self.shape else self.dtype.type(1)
         else:
             seed = xp.asarray(seed._array if isinstance(seed, Tensor) else seed, dtype=self.dtype)
             if seed.shape != self.shape:
@@ -315,6 +337,7 @@ class Tensor:
 
 
 _new = Tensor.__new__
+_new_instruction = Instruction.__new__
 
 
 def _plain(value: Any) -> Any:
@@ -330,53 +353,104 @@ def operand(value: Any) -> Any:
     """A value as a primitive takes it: an array, or a Python number, which leaves dtypes alone."""
     if isinstance(value, int | float):
         return value
-    xp = namespace(value)
-    made = xp.asarray(value)
+    made = namespace(value).asarray(value)
     if made.dtype.kind not in "fiub":
         raise OperandError(f"expected a Tensor, an array or a real number, got {type(value).__name__} {value!r:.60}")
     return made
 
 
+class Clock:
+    """Numbers the instructions in the order of their execution."""
+
+    __slots__ = ("now",)
+
+    def __init__(self) -> None:
+        self.now = 0
+
+
+_clock = Clock()
+
+
+# Which operands want a cotangent, for one operand and for two; made once, because an operation on a small array takes
+# no longer than making a few tuples.
+_ONE = ((False,), (True,))
+_TWO = (((False, False), (False, True)), ((True, False), (True, True)))
+
+
 def apply(primitive: Primitive, operands: tuple[Any, ...], settings: Any = None) -> Tensor:
     """Executes a primitive; records it if an operand needs a gradient."""
-    arrays = []
-    parents = []
+    count = len(operands)
+    arrays: list[Any] = [None] * count
+    parents: list[Any] = [None] * count
     raw = None
     xp = None
-    for value in operands:
+    recorded = False
+    for k in range(count):
+        value = operands[k]
         if type(value) is Tensor:
-            array = value._array
-            arrays.append(array)
-            parents.append(value._node)
+            tensor = value
+            array = tensor._array
+            if tensor._node is not None:
+                parents[k] = tensor._node
+                recorded = True
             if xp is None:
                 xp = namespace(array)
+        elif type(value) is float or type(value) is int:
+            array = value
         else:
             array = operand(value)
-            arrays.append(array)
-            parents.append(None)
-            if type(array) is not float and type(array) is not int:
+            if not isinstance(array, int | float):
                 raw = [array] if raw is None else [*raw, array]
                 if xp is None:
                     xp = namespace(array)
-    off = getattr(_mode, "off", 0)
-    needs = tuple([parent is not None for parent in parents]) if not off else (False,) * len(parents)
-    instruction = Instruction(primitive, xp, needs, settings)
+        arrays[k] = array
+    if recorded and switches.off and getattr(_mode, "off", 0):
+        recorded = False
+    instruction = _new_instruction(Instruction)
+    instruction.primitive = primitive
+    instruction.xp = xp if xp is not None else namespace(arrays[0])
+    instruction.settings = settings
+    instruction.saved = ()
+    instruction.shapes = [getattr(array, "shape", ()) for array in arrays] if primitive.shapes else None
+    instruction.snapshots = instruction.scratch = None
+    if not recorded:
+        instruction.needs = (False,) * count
+    elif count == 1:
+        instruction.needs = _ONE[1]
+    elif count == 2:
+        instruction.needs = _TWO[parents[0] is not None][parents[1] is not None]
+    else:
+        instruction.needs = tuple([parent is not None for parent in parents])
     try:
-        result = primitive.forward(instruction, *arrays)
+        if count == 1:
+            result = primitive.forward(instruction, arrays[0])
+        elif count == 2:
+            result = primitive.forward(instruction, arrays[0], arrays[1])
+        else:
+            result = primitive.forward(instruction, *arrays)
     except (ValueError, IndexError, TypeError) as error:
-        if isinstance(error, ShapeError):
-            raise
-        got = ", ".join(str(getattr(array, "shape", array)) for array in arrays)
-        given = "" if settings is None else f" with {settings!r:.60}"
-        raise ShapeError(f"{primitive.name} does not fit operands of shape {got}{given}: {error}") from error
+        raise refusal(primitive, arrays, settings, error) from error
     made = _new(Tensor)
     made._array = result
-    if True in needs and result.dtype.kind == "f":
-        places = [(array.shape, array.dtype) if hasattr(array, "shape") else None for array in arrays]
-        instruction.record(parents, places)
+    if recorded:
+        clock = _clock
+        clock.now += 1
+        instruction.number = clock.now
+        instruction.parents = parents
+        instruction.shape = result.shape
+        instruction.dtype = result.dtype
         if raw is not None or exposed:
             watch(instruction, raw or [])
         made._node = instruction
     else:
         made._node = None
     return made
+
+
+def refusal(primitive: Primitive, arrays: list[Any], settings: Any, error: Exception) -> Exception:
+    """What to raise where a primitive's computation failed: the library's words, and what it was given."""
+    if isinstance(error, TapegradError):
+        return error
+    got = ", ".join(str(getattr(array, "shape", array)) for array in arrays)
+    given = "" if settings is None else f" with {settings!r:.60}"
+    return ShapeError(f"{primitive.name} does not fit operands of shape {got}{given}: {error}")

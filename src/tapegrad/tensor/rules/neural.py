@@ -21,7 +21,7 @@ def vjp_softmax(i: Instruction, g: Array) -> tuple[Array]:
     (y,) = i.saved  # type: ignore[misc]
     xp = i.xp
     product = xp.multiply(g, y, out=i.scratch)
-    sums = xp.sum(product, axis=i.settings, keepdims=True)
+    sums = product.sum(axis=i.settings, keepdims=True)
     product -= y * sums
     return (product,)
 
@@ -40,7 +40,7 @@ def vjp_log_softmax(i: Instruction, g: Array) -> tuple[Array]:
     """gx = g - softmax(x)·Σg."""
     (softmax,) = i.saved  # type: ignore[misc]
     xp = i.xp
-    sums = xp.sum(g, axis=i.settings, keepdims=True)
+    sums = g.sum(axis=i.settings, keepdims=True)
     scaled = xp.multiply(softmax, sums, out=softmax if reusable(i, softmax) else None)
     return (xp.subtract(g, scaled, out=scaled if scaled.shape else None),)
 
@@ -50,11 +50,18 @@ def forward_cross_entropy(i: Instruction, logits: Array) -> Array:
     labels, reduction = i.settings
     xp = i.xp
     exponentials, sums, largest = shifted_exp(xp, logits, -1)
-    chosen = xp.take_along_axis(logits, labels[..., None], -1)
-    losses = (xp.log(sums) + (largest - chosen))[..., 0]
+    chosen = logits.reshape(-1).take(label_places(xp, labels, logits.shape[-1]))
+    losses = xp.log(sums)[..., 0] + (largest[..., 0] - chosen)
     if i.needs[0]:
         i.saved = (xp.divide(exponentials, sums, out=exponentials),)
-    return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
+    if reduction == "none":
+        return losses
+    return losses.sum() if reduction == "sum" else losses.sum() / losses.dtype.type(labels.size)
+
+
+def label_places(xp: Any, labels: Array, classes: int) -> Array:
+    """Where each example's label is in the flattened logits."""
+    return xp.arange(0, labels.size * classes, classes).reshape(labels.shape) + labels
 
 
 def vjp_cross_entropy(i: Instruction, g: Array) -> tuple[Array]:
@@ -64,12 +71,10 @@ def vjp_cross_entropy(i: Instruction, g: Array) -> tuple[Array]:
     xp = i.xp
     if reduction == "mean":
         g = g / g.dtype.type(labels.size)
-    g = xp.broadcast_to(g[..., None], (*labels.shape, 1))
-    result = xp.multiply(softmax, g, out=softmax if i.releasing else None)
+    result = xp.multiply(softmax, g[..., None] if g.shape else g, out=softmax if i.releasing else None)
     if not result.flags.c_contiguous:
         result = xp.ascontiguousarray(result)  # of any other order reshape makes a copy
-    rows = result.reshape(-1, result.shape[-1])
-    rows[xp.arange(rows.shape[0]), labels.reshape(-1)] -= g.reshape(-1)
+    result.reshape(-1)[label_places(xp, labels, softmax.shape[-1])] -= g
     return (result,)
 
 
@@ -79,7 +84,7 @@ def forward_layer_norm(i: Instruction, x: Array, weight: Array, bias: Array) -> 
     if x.dtype.kind != "f":
         x = x.astype(xp.float64)
     n = x.dtype.type(1.0 / x.shape[-1])
-    normal = x - xp.sum(x, axis=-1, keepdims=True) * n
+    normal = x - x.sum(axis=-1, keepdims=True) * n
     variance = row_dot(xp, normal, normal) * n
     scale = 1 / xp.sqrt(variance + i.settings)
     normal *= scale
@@ -101,13 +106,13 @@ def vjp_layer_norm(i: Instruction, g: Array) -> tuple[Array | None, Array | None
     gx = gweight = gbias = None
     axes = tuple(range(g.ndim - 1))
     if i.needs[2]:
-        gbias = xp.sum(g, axis=axes)
+        gbias = g.sum(axis=axes)
     if i.needs[1]:
         gweight = xp.einsum("nk,nk->k", g.reshape(-1, g.shape[-1]), normal.reshape(-1, g.shape[-1]))
     if i.needs[0]:
         n = g.dtype.type(1.0 / g.shape[-1])
         gx = xp.multiply(g, weight, out=i.scratch)
-        mean = xp.sum(gx, axis=-1, keepdims=True) * n
+        mean = gx.sum(axis=-1, keepdims=True) * n
         along = row_dot(xp, gx, normal) * n
         gx -= mean
         gx -= xp.multiply(normal, along, out=normal if i.releasing else None)
@@ -120,13 +125,13 @@ def forward_attention(i: Instruction, q: Array, k: Array, v: Array) -> Array:
     xp = i.xp
     if q.dtype.kind != "f":
         q = q.astype(xp.float64)
-    scores = xp.matmul(q * q.dtype.type(1.0 / math.sqrt(q.shape[-1])), xp.swapaxes(k, -1, -2))
+    scores = xp.matmul(q * q.dtype.type(1.0 / math.sqrt(q.shape[-1])), k.swapaxes(-1, -2))
     if i.settings:
         later = xp.arange(scores.shape[-1]) > xp.arange(scores.shape[-2])[:, None]
         xp.copyto(scores, -math.inf, where=later)
-    scores -= xp.max(scores, axis=-1, keepdims=True)
+    scores -= scores.max(axis=-1, keepdims=True)
     weights = xp.exp(scores, out=scores)
-    weights /= xp.sum(weights, axis=-1, keepdims=True)
+    weights /= weights.sum(axis=-1, keepdims=True)
     if True in i.needs:
         i.saved = (q, k, v, weights)
     return xp.matmul(weights, v)
@@ -136,12 +141,12 @@ def vjp_attention(i: Instruction, g: Array) -> tuple[Array, Array, Array]:
     """With weights p: gv = pᵀ·g; s = p·(g·vᵀ - Σ(g·vᵀ)·p); gq = s·k/√width; gk = sᵀ·q/√width."""
     xp = i.xp
     q, k, v, weights = i.saved  # type: ignore[misc]
-    gv = xp.matmul(xp.swapaxes(weights, -1, -2), g)
-    scores = xp.matmul(g, xp.swapaxes(v, -1, -2))
+    gv = xp.matmul(weights.swapaxes(-1, -2), g)
+    scores = xp.matmul(g, v.swapaxes(-1, -2))
     scores -= row_dot(xp, scores, weights)
     scores *= weights
     scores *= q.dtype.type(1.0 / math.sqrt(q.shape[-1]))
-    return xp.matmul(scores, k), xp.matmul(xp.swapaxes(scores, -1, -2), q), gv
+    return xp.matmul(scores, k), xp.matmul(scores.swapaxes(-1, -2), q), gv
 
 
 def forward_embedding(i: Instruction, table: Array) -> Array:
@@ -152,7 +157,7 @@ def forward_embedding(i: Instruction, table: Array) -> Array:
 def vjp_embedding(i: Instruction, g: Array) -> tuple[Array]:
     """gtable = for each row the sum of the g's that read it, found by sorting: `add.at` is many times slower."""
     xp = i.xp
-    shape = i.places[0][0]
+    shape = i.shapes[0]  # type: ignore[index]
     rows = i.settings.reshape(-1) % shape[0]
     made = xp.zeros(shape, g.dtype)
     if rows.size:
@@ -168,4 +173,4 @@ LOG_SOFTMAX = primitive("log_softmax", forward_log_softmax, vjp_log_softmax, fre
 CROSS_ENTROPY = primitive("softmax_cross_entropy", forward_cross_entropy, vjp_cross_entropy, fresh=True)
 LAYER_NORM = primitive("layer_norm", forward_layer_norm, vjp_layer_norm, fresh=True)
 ATTENTION = primitive("scaled_dot_product_attention", forward_attention, vjp_attention, fresh=True)
-EMBEDDING = primitive("embedding", forward_embedding, vjp_embedding, fresh=True)
+EMBEDDING = primitive("embedding", forward_embedding, vjp_embedding, fresh=True, shapes=True)

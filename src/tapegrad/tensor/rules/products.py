@@ -24,14 +24,16 @@ def vjp_matmul(i: Instruction, g: Array) -> tuple[Array | None, Array | None]:
     """gx = g·yᵀ; gy = xᵀ·g. A vector is a matrix of one row (left) or one column (right)."""
     xp = i.xp
     y, x = i.saved  # type: ignore[misc]
-    left, right = i.places[0][0], i.places[1][0]
+    left, right = i.shapes  # type: ignore[misc]
+    if len(left) == 2 and len(right) == 2:
+        return None if y is None else g.dot(y.T), None if x is None else x.T.dot(g)
     if len(right) == 1:
-        g = xp.expand_dims(g, -1)
+        g = g[..., None]
     if len(left) == 1:
-        g = xp.expand_dims(g, -2)
+        g = g[..., None, :]
     gx = gy = None
     if y is not None:
-        transposed = y[None, :] if len(right) == 1 else xp.swapaxes(y, -1, -2)
+        transposed = y[None, :] if len(right) == 1 else y.swapaxes(-1, -2)
         if transposed.ndim == 2 and g.ndim > 2:
             gx = xp.matmul(flat(g), transposed).reshape(*g.shape[:-1], transposed.shape[-1])
         else:
@@ -42,7 +44,7 @@ def vjp_matmul(i: Instruction, g: Array) -> tuple[Array | None, Array | None]:
         if len(right) <= 2 and x.ndim > 2:
             gy = xp.matmul(flat(x).T, flat(g))
         else:
-            gy = xp.matmul(x[:, None] if len(left) == 1 else xp.swapaxes(x, -1, -2), g)
+            gy = xp.matmul(x[:, None] if len(left) == 1 else x.swapaxes(-1, -2), g)
         if len(right) == 1:
             gy = gy[..., 0]
     return gx, gy
@@ -103,5 +105,5 @@ def _operand_cotangent(xp: Any, k: int, g: Array, xs: tuple[Array, ...], terms: 
     return made
 
 
-MATMUL = primitive("matmul", forward_matmul, vjp_matmul, fresh=True)
+MATMUL = primitive("matmul", forward_matmul, vjp_matmul, fresh=True, shapes=True)
 EINSUM = primitive("einsum", forward_einsum, vjp_einsum)

@@ -1,9 +1,10 @@
 """Reductions over axes. Settings are (axis, keepdims), and ddof for the variance."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
-from tapegrad.tensor.instruction import Instruction, primitive
+from tapegrad.tensor.instruction import REUSED, Instruction, primitive
 from tapegrad.tensor.namespaces import Array
 
 # Rows that are added up with a product before the rest is summed pairwise: what NumPy adds up in sequence itself.
@@ -15,9 +16,23 @@ LARGE = 1 << 15
 def spread(i: Instruction, g: Array) -> Array:
     """The cotangent of a reduction's result with the axes it had lost, as a view."""
     axis, keepdims = i.settings[:2]
-    if not keepdims and axis is not None:
-        g = i.xp.expand_dims(g, axis)
-    return g
+    if keepdims or axis is None:
+        return g
+    kept = list(i.shapes[0])  # type: ignore[index]
+    for k in axis if isinstance(axis, tuple) else (axis,):
+        kept[k] = 1
+    return g.reshape(kept)
+
+
+def repeated(i: Instruction, g: Array) -> Array:
+    """The cotangent of a sum for each number that went into it. A large one is a view, as long as nobody writes."""
+    g = spread(i, g)
+    (shape,) = i.shapes  # type: ignore[misc]
+    if math.prod(shape) >= REUSED:
+        return i.xp.broadcast_to(g, shape)
+    made = i.xp.empty(shape, g.dtype)
+    made[...] = g
+    return made
 
 
 def count(shape: tuple[int, ...], axis: Any) -> int:
@@ -33,7 +48,7 @@ def total(xp: Any, x: Array, axis: Any, keepdims: bool) -> Array:
     if axis is None and x.size >= LARGE and x.size % ROWS == 0 and x.dtype.kind == "f" and x.flags.c_contiguous:
         result = xp.sum(xp.ones(ROWS, x.dtype) @ x.reshape(ROWS, -1))
         return result.reshape((1,) * x.ndim) if keepdims else result
-    return xp.sum(x, axis=axis, keepdims=keepdims)
+    return x.sum(axis=axis, keepdims=keepdims)
 
 
 def forward_sum(i: Instruction, x: Array) -> Array:
@@ -45,8 +60,7 @@ def forward_sum(i: Instruction, x: Array) -> Array:
 
 def vjp_sum(i: Instruction, g: Array) -> tuple[Array]:
     """gx = g, repeated."""
-    shape = i.places[0][0]
-    return (i.xp.broadcast_to(spread(i, g), shape),)
+    return (repeated(i, g),)
 
 
 def forward_mean(i: Instruction, x: Array) -> Array:
@@ -60,9 +74,8 @@ def forward_mean(i: Instruction, x: Array) -> Array:
 
 def vjp_mean(i: Instruction, g: Array) -> tuple[Array]:
     """gx = g/n, repeated."""
-    shape = i.places[0][0]
-    g = g / g.dtype.type(count(shape, i.settings[0]))
-    return (i.xp.broadcast_to(spread(i, g), shape),)
+    (shape,) = i.shapes  # type: ignore[misc]
+    return (repeated(i, g / g.dtype.type(count(shape, i.settings[0]))),)
 
 
 def forward_extreme(choose: str) -> Callable[..., Array]:
@@ -108,24 +121,28 @@ def vjp_var(i: Instruction, g: Array) -> tuple[Array]:
     return (i.xp.multiply(apart, g),)
 
 
-def shifted_exp(xp: Any, x: Array, axis: Any) -> tuple[Array, Array, Array]:
-    """e^(x - m), its sum, and m, the largest x: no exponential overflows. Where m is infinite it shifts nothing."""
+def shifted_exp(xp: Any, x: Array, axis: Any, *, infinite: bool = False) -> tuple[Array, Array, Array]:
+    """e^(x - m), its sum, and m, the largest x: no exponential overflows.
+
+    infinite: where m is infinite nothing is shifted, because ∞ - ∞ is no number.
+    """
     if x.dtype.kind != "f":
         x = x.astype(xp.float64)
-    largest = xp.max(x, axis=axis, keepdims=True)
-    finite = xp.isfinite(largest)
-    if not finite.all():
-        largest = xp.where(finite, largest, 0).astype(x.dtype, copy=False)
+    largest = x.max(axis=axis, keepdims=True)
+    if infinite:
+        finite = xp.isfinite(largest)
+        if not finite.all():
+            largest = xp.where(finite, largest, 0).astype(x.dtype, copy=False)
     exponentials = x - largest
     exponentials = xp.exp(exponentials, out=exponentials if exponentials.shape else None)
-    return exponentials, xp.sum(exponentials, axis=axis, keepdims=True), largest
+    return exponentials, exponentials.sum(axis=axis, keepdims=True), largest
 
 
 def forward_logsumexp(i: Instruction, x: Array) -> Array:
     """m + log Σe^(x - m)."""
     xp = i.xp
     axis, keepdims = i.settings
-    exponentials, sums, largest = shifted_exp(xp, x, axis)
+    exponentials, sums, largest = shifted_exp(xp, x, axis, infinite=True)
     result = xp.log(sums) + largest
     if i.needs[0]:
         i.saved = (xp.divide(exponentials, sums, out=exponentials if exponentials.shape else None),)
@@ -152,13 +169,13 @@ def vjp_cumsum(i: Instruction, g: Array) -> tuple[Array]:
     """gx = the sums of all g from each on."""
     xp = i.xp
     axis = 0 if i.settings is None else i.settings
-    return (xp.flip(xp.cumsum(xp.flip(g, axis), axis=axis), axis).reshape(i.places[0][0]),)
+    return (xp.flip(xp.cumsum(xp.flip(g, axis), axis=axis), axis).reshape(i.shapes[0]),)  # type: ignore[index]
 
 
-SUM = primitive("sum", forward_sum, vjp_sum)
-MEAN = primitive("mean", forward_mean, vjp_mean)
-MAX = primitive("max", forward_extreme("max"), vjp_extreme, fresh=True)
-MIN = primitive("min", forward_extreme("min"), vjp_extreme, fresh=True)
-VAR = primitive("var", forward_var, vjp_var, fresh=True)
-LOGSUMEXP = primitive("logsumexp", forward_logsumexp, vjp_logsumexp, fresh=True)
-CUMSUM = primitive("cumsum", forward_cumsum, vjp_cumsum)
+SUM = primitive("sum", forward_sum, vjp_sum, shapes=True)
+MEAN = primitive("mean", forward_mean, vjp_mean, shapes=True)
+MAX = primitive("max", forward_extreme("max"), vjp_extreme, fresh=True, shapes=True)
+MIN = primitive("min", forward_extreme("min"), vjp_extreme, fresh=True, shapes=True)
+VAR = primitive("var", forward_var, vjp_var, fresh=True, shapes=True)
+LOGSUMEXP = primitive("logsumexp", forward_logsumexp, vjp_logsumexp, fresh=True, shapes=True)
+CUMSUM = primitive("cumsum", forward_cumsum, vjp_cumsum, shapes=True)

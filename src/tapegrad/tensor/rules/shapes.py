@@ -13,7 +13,7 @@ def forward_reshape(i: Instruction, x: Array) -> Array:
 
 def vjp_reshape(i: Instruction, g: Array) -> tuple[Array]:
     """gx = g in the old shape."""
-    return (g.reshape(i.places[0][0]),)
+    return (g.reshape(i.shapes[0]),)  # type: ignore[index]
 
 
 def forward_transpose(i: Instruction, x: Array) -> Array:
@@ -51,7 +51,7 @@ def vjp_concatenate(i: Instruction, g: Array) -> tuple[Array | None, ...]:
     axis = i.settings % g.ndim
     found: list[Array | None] = []
     start = 0
-    for (shape, _), needed in zip(i.places, i.needs, strict=True):
+    for shape, needed in zip(i.shapes or (), i.needs, strict=True):
         end = start + shape[axis]
         found.append(g[(slice(None),) * axis + (slice(start, end),)] if needed else None)
         start = end
@@ -84,7 +84,8 @@ def forward_pad(i: Instruction, x: Array) -> Array:
 
 def vjp_pad(i: Instruction, g: Array) -> tuple[Array]:
     """gx = the middle of g."""
-    return (g[tuple(slice(w[0], w[0] + n) for w, n in zip(i.settings, i.places[0][0], strict=True))],)
+    (shape,) = i.shapes  # type: ignore[misc]
+    return (g[tuple(slice(before, before + n) for (before, _), n in zip(i.settings, shape, strict=True))],)
 
 
 def forward_take_along_axis(i: Instruction, x: Array) -> Array:
@@ -96,16 +97,16 @@ def forward_take_along_axis(i: Instruction, x: Array) -> Array:
 def vjp_take_along_axis(i: Instruction, g: Array) -> tuple[Piece]:
     """gx = g at the places that were read, added up where one was read twice."""
     indices, axis = i.settings
-    shape = i.places[0][0]
+    (shape,) = i.shapes  # type: ignore[misc]
     places = [i.xp.arange(n).reshape((n,) + (1,) * (len(shape) - k - 1)) for k, n in enumerate(shape)]
     places[axis] = indices
     return (Piece(tuple(places), g, once=False),)
 
 
-RESHAPE = primitive("reshape", forward_reshape, vjp_reshape)
+RESHAPE = primitive("reshape", forward_reshape, vjp_reshape, shapes=True)
 TRANSPOSE = primitive("transpose", forward_transpose, vjp_transpose)
 BROADCAST_TO = primitive("broadcast_to", forward_broadcast_to, vjp_broadcast_to)
-CONCATENATE = primitive("concatenate", forward_concatenate, vjp_concatenate)
+CONCATENATE = primitive("concatenate", forward_concatenate, vjp_concatenate, shapes=True)
 GETITEM = primitive("getitem", forward_getitem, vjp_getitem)
-PAD = primitive("pad", forward_pad, vjp_pad)
-TAKE_ALONG_AXIS = primitive("take_along_axis", forward_take_along_axis, vjp_take_along_axis)
+PAD = primitive("pad", forward_pad, vjp_pad, shapes=True)
+TAKE_ALONG_AXIS = primitive("take_along_axis", forward_take_along_axis, vjp_take_along_axis, shapes=True)

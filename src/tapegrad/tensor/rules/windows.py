@@ -98,7 +98,7 @@ def vjp_conv2d(i: Instruction, g: Array) -> tuple[Array | None, Array | None]:
     window, groups = i.settings
     x, weight = i.saved  # type: ignore[misc]
     xp = i.xp
-    shape, weights = i.places[0][0], i.places[1][0]
+    shape, weights = i.shapes  # type: ignore[misc]
     count = g.shape[-2:]
     depth = math.prod(weights[1:])
     g = g.reshape(g.shape[0], groups, weights[0] // groups, math.prod(count))
@@ -162,7 +162,7 @@ def forward_avg_pool2d(i: Instruction, x: Array) -> Array:
 def vjp_avg_pool2d(i: Instruction, g: Array) -> tuple[Array]:
     """gx = g/size, added up over the windows that read a place."""
     window, xp = i.settings, i.xp
-    shape = i.places[0][0]
+    (shape,) = i.shapes  # type: ignore[misc]
     g = g / g.dtype.type(math.prod(window.size))
     made = xp.zeros((*shape[:2], shape[2] + 2 * window.padding[0], shape[3] + 2 * window.padding[1]), g.dtype)
     for _, where in window.offsets(g.shape[-2:]):
@@ -170,6 +170,6 @@ def vjp_avg_pool2d(i: Instruction, g: Array) -> tuple[Array]:
     return (cropped(made, window.padding),)
 
 
-CONV2D = primitive("conv2d", forward_conv2d, vjp_conv2d, fresh=True)
-MAX_POOL2D = primitive("max_pool2d", forward_max_pool2d, vjp_max_pool2d, fresh=True)
-AVG_POOL2D = primitive("avg_pool2d", forward_avg_pool2d, vjp_avg_pool2d, fresh=True)
+CONV2D = primitive("conv2d", forward_conv2d, vjp_conv2d, fresh=True, shapes=True)
+MAX_POOL2D = primitive("max_pool2d", forward_max_pool2d, vjp_max_pool2d, fresh=True, shapes=True)
+AVG_POOL2D = primitive("avg_pool2d", forward_avg_pool2d, vjp_avg_pool2d, fresh=True, shapes=True)

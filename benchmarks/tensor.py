@@ -1,0 +1,384 @@
+"""The tensor engine's speed, side by side with PyTorch eager and jax.jit.
+
+    python benchmarks/tensor.py [--rounds 5] [--threads 1] [--json FILE]
+
+Value and gradients of the same functions, float32, the same inputs. One process per engine, fresh in each round, rounds
+interleaved, equal threads; what is shown is the floor, the fastest block of all rounds, and ratios of floors. Peak
+memory is memray's high-water mark of one step, after others have warmed up. An engine that is not installed says so.
+"""
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+BLOCK_NS = 20_000_000  # a timed block lasts at least this long
+BLOCKS = 12
+DEPTH = 100  # primitives in a chain
+HEADS = 4
+
+# ---- the work: a function of a namespace, its data and its parameters --------------------------------------------
+
+
+def mlp(ops, data, w1, b1, w2, b2, activation="tanh"):
+    x, labels = data
+    hidden = getattr(ops, activation)(ops.matmul(x, w1) + b1)
+    return ops.cross_entropy(ops.matmul(hidden, w2) + b2, labels)
+
+
+def chain_mul(ops, data, x):
+    y = x
+    for _ in range(DEPTH):
+        y = y * x
+    return ops.sum(y)
+
+
+def chain_add(ops, data, x):
+    y = x
+    for _ in range(DEPTH):
+        y = y + x
+    return ops.sum(y)
+
+
+def chain_tanh(ops, data, x):
+    y = x
+    for _ in range(DEPTH):
+        y = ops.tanh(y)
+    return ops.sum(y)
+
+
+def matmul(ops, data, x, y):
+    return ops.sum(ops.matmul(x, y))
+
+
+def heads(ops, x):
+    batch, length, width = x.shape
+    return ops.transpose(ops.reshape(x, (batch, length, HEADS, width // HEADS)), (0, 2, 1, 3))
+
+
+def block(ops, data, x, wq, wk, wv, wo, n1, c1, n2, c2, w1, b1, w2, b2):
+    normal = ops.layer_norm(x, n1, c1)
+    q, k, v = (heads(ops, ops.matmul(normal, w)) for w in (wq, wk, wv))
+    mixed = ops.reshape(ops.transpose(ops.attention(q, k, v), (0, 2, 1, 3)), x.shape)
+    x = x + ops.matmul(mixed, wo)
+    hidden = ops.gelu(ops.matmul(ops.layer_norm(x, n2, c2), w1) + b1)
+    return ops.sum(x + (ops.matmul(hidden, w2) + b2))
+
+
+def convolution(ops, data, x, w):
+    return ops.sum(ops.conv2d(x, w))
+
+
+def broadcast_add(ops, data, x, b):
+    return ops.sum(x + b)
+
+
+def reduce_sum(ops, data, x):
+    return ops.sum(x)
+
+
+def logsumexp(ops, data, x):
+    return ops.sum(ops.logsumexp(x))
+
+
+def cross_entropy(ops, data, x):
+    return ops.cross_entropy(x, data[0])
+
+
+def inputs(name):
+    """Data and parameters of a row, the same for every engine."""
+    draw = np.random.default_rng(0)
+
+    def normal(*shape):
+        return (draw.normal(size=shape) / math.sqrt(shape[0])).astype(np.float32)
+
+    def network(batch, wide, hidden, classes):
+        data = [draw.normal(size=(batch, wide)).astype(np.float32), draw.integers(0, classes, size=batch)]
+        return data, [normal(wide, hidden), normal(hidden), normal(hidden, classes), normal(classes)]
+
+    if name == "tiny MLP":
+        return network(8, 16, 32, 4)
+    if name == "MLP":
+        return network(128, 784, 256, 10)
+    if name.startswith("chain"):
+        return [], [np.full(1, 0.999, np.float32)]
+    if name == "matmul":
+        return [], [normal(512, 512), normal(512, 512)]
+    if name == "block":
+        width = 256
+        square = [normal(width, width) for _ in range(4)]
+        norms = [np.ones(width, np.float32), np.zeros(width, np.float32)] * 2
+        dense = [normal(width, 4 * width), normal(4 * width), normal(4 * width, width), normal(width)]
+        return [], [draw.normal(size=(2, 128, width)).astype(np.float32), *square, *norms, *dense]
+    if name == "convolution":
+        return [], [draw.normal(size=(8, 16, 32, 32)).astype(np.float32), normal(32, 16, 3, 3)]
+    wide = draw.normal(size=(1024, 1024)).astype(np.float32)
+    if name == "broadcast add":
+        return [], [wide, normal(1024)]
+    return ([draw.integers(0, 1024, size=1024)] if name == "cross entropy" else []), [wide]
+
+
+WORK = {
+    "tiny MLP": mlp,
+    "chain mul": chain_mul,
+    "chain add": chain_add,
+    "chain tanh": chain_tanh,
+    "matmul": matmul,
+    "MLP": partial(mlp, activation="relu"),
+    "block": block,
+    "convolution": convolution,
+    "broadcast add": broadcast_add,
+    "reduce sum": reduce_sum,
+    "logsumexp": logsumexp,
+    "cross entropy": cross_entropy,
+}
+TITLES = {
+    "tiny MLP": "tiny MLP 8×16–32–4, value and gradient",
+    "chain mul": "mul on 1 element, per primitive",
+    "chain add": "add on 1 element, per primitive",
+    "chain tanh": "tanh on 1 element, per primitive",
+    "matmul": "matmul 512",
+    "MLP": "MLP 128×784–256–10",
+    "block": "transformer block 2×128×256, 4 heads",
+    "convolution": "convolution 8×16×32×32, 3×3, 32 out",
+    "broadcast add": "broadcast add 1024×1024",
+    "reduce sum": "reduce sum 1024×1024",
+    "logsumexp": "logsumexp 1024×1024",
+    "cross entropy": "softmax cross-entropy 1024×1024",
+}
+PER_PRIMITIVE = {"chain mul", "chain add", "chain tanh"}
+
+
+# ---- the engines: for each row a function without arguments that gives value and gradients -----------------------
+
+
+def of_tapegrad(name):
+    import tapegrad
+    from tapegrad import tensor
+
+    class Ops:
+        sum, matmul, tanh, relu = tensor.sum, tensor.matmul, tensor.tanh, tensor.relu
+        reshape, transpose, layer_norm = tensor.reshape, tensor.transpose, tensor.layer_norm
+        cross_entropy = tensor.softmax_cross_entropy
+        attention = tensor.scaled_dot_product_attention
+        gelu = partial(tensor.gelu, approximate="tanh")
+        conv2d = partial(tensor.conv2d, padding=1)
+        logsumexp = partial(tensor.logsumexp, axis=-1)
+
+    data, parameters = inputs(name)
+    data = [tensor.constant(array) if array.dtype.kind == "f" else array for array in data]
+    f = WORK[name]
+    both = tapegrad.value_and_grad(lambda parameters: f(Ops, data, *parameters))
+    return partial(both, parameters)
+
+
+def of_torch(name):
+    import torch
+    import torch.nn.functional as F
+
+    class Ops:
+        sum, matmul, tanh, relu = torch.sum, torch.matmul, torch.tanh, torch.relu
+        reshape, transpose = torch.reshape, torch.permute
+        cross_entropy, attention = F.cross_entropy, F.scaled_dot_product_attention
+        gelu = partial(F.gelu, approximate="tanh")
+        conv2d = partial(F.conv2d, padding=1)
+        logsumexp = partial(torch.logsumexp, dim=-1)
+
+        @staticmethod
+        def layer_norm(x, weight, bias):
+            return F.layer_norm(x, weight.shape, weight, bias)
+
+    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+    data, parameters = inputs(name)
+    data = [torch.tensor(array) for array in data]
+    parameters = [torch.tensor(array, requires_grad=True) for array in parameters]
+    f = WORK[name]
+
+    def step():
+        value = f(Ops, data, *parameters)
+        return value, torch.autograd.grad(value, parameters)
+
+    return step
+
+
+def of_jax(name):
+    import jax
+    import jax.numpy as jnp
+
+    def attention(q, k, v):
+        weights = jax.nn.softmax(jnp.matmul(q, jnp.swapaxes(k, -1, -2)) / math.sqrt(q.shape[-1]))
+        return jnp.matmul(weights, v)
+
+    def layer_norm(x, weight, bias):
+        normal = x - x.mean(-1, keepdims=True)
+        return normal / jnp.sqrt((normal * normal).mean(-1, keepdims=True) + 1e-5) * weight + bias
+
+    def cross_entropy(logits, labels):
+        return -jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], 1).mean()
+
+    class Ops:
+        sum, matmul, tanh, relu = jnp.sum, jnp.matmul, jnp.tanh, jax.nn.relu
+        reshape, transpose = jnp.reshape, jnp.transpose
+        gelu = partial(jax.nn.gelu, approximate=True)
+        logsumexp = partial(jax.nn.logsumexp, axis=-1)
+
+        @staticmethod
+        def conv2d(x, w):
+            return jax.lax.conv(x, w, (1, 1), "SAME")
+
+    Ops.attention, Ops.layer_norm, Ops.cross_entropy = attention, layer_norm, cross_entropy
+    data, parameters = inputs(name)
+    data = [jnp.asarray(array) for array in data]
+    parameters = [jnp.asarray(array) for array in parameters]
+    f = WORK[name]
+    both = jax.jit(jax.value_and_grad(lambda parameters: f(Ops, data, *parameters)))
+    return lambda: jax.block_until_ready(both(parameters))
+
+
+ENGINES = {"tapegrad": of_tapegrad, "torch": of_torch, "jax.jit": of_jax}
+
+
+# ---- measuring ---------------------------------------------------------------------------------------------------
+
+
+def floor_ns(step):
+    """The fastest block's mean."""
+    step()
+    start = time.perf_counter_ns()
+    step()
+    once = time.perf_counter_ns() - start
+    count = max(1, BLOCK_NS // max(once, 1))
+    best = math.inf
+    for _ in range(BLOCKS):
+        start = time.perf_counter_ns()
+        for _ in range(count):
+            step()
+        best = min(best, (time.perf_counter_ns() - start) / count)
+    return best
+
+
+def peak_bytes(step):
+    """memray's high-water mark of one step: what is alive before it is not counted."""
+    import memray
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "step.bin"
+        with memray.Tracker(path, native_traces=False):
+            step()
+        return memray.FileReader(path).metadata.peak_memory
+
+
+def measure(engine):
+    found = {}
+    for name in WORK:
+        step = ENGINES[engine](name)
+        value, gradients = step()
+        found[f"{name}, value"] = float(value if isinstance(value, float) else np.asarray(value.detach() if hasattr(value, "detach") else value))
+        found[f"{name}, norms"] = [float(np.linalg.norm(np.asarray(g))) for g in (gradients)]
+        found[name] = floor_ns(step) / (DEPTH if name in PER_PRIMITIVE else 1)
+        if name == "block":
+            found["block, peak bytes"] = peak_bytes(step)
+    return found
+
+
+def spawn(engine, threads):
+    environment = {**os.environ, **{f"{name}_NUM_THREADS": str(threads) for name in ("OMP", "OPENBLAS", "MKL")}}
+    if engine == "jax.jit" and threads == 1:
+        environment["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+        environment["NPROC"] = "1"
+    command = [sys.executable, __file__, "--worker", engine]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    if done.returncode:
+        return (done.stderr.strip().splitlines() or ["no message"])[-1][:70]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def fastest(rounds):
+    """Per row the smallest of all rounds; an engine that failed keeps its message."""
+    failed = [found for found in rounds if isinstance(found, str)]
+    if failed:
+        return failed[0]
+    return {name: rounds[0][name] if "," in name else min(found[name] for found in rounds) for name in rounds[0]}
+
+
+def agree(floors):
+    """Engines that computed something else must not be compared: the first row that differs, or None."""
+    known = {engine: found for engine, found in floors.items() if not isinstance(found, str)}
+    for name in WORK:
+        for engine, found in known.items():
+            ours = known["tapegrad"]
+            same = np.allclose(found[f"{name}, value"], ours[f"{name}, value"], rtol=1e-3, atol=1e-3) and np.allclose(
+                found[f"{name}, norms"], ours[f"{name}, norms"], rtol=1e-3
+            )
+            if not same:
+                return f"{name}: {engine} does not agree with tapegrad"
+    return None
+
+
+def targets(floors):
+    """Each promise with its number: (promise, number, kept)."""
+    ours = floors["tapegrad"]
+
+    def beside(peer, name, bound):
+        promise = f"{TITLES[name]}: " + (f"≤ {bound} × {peer}" if bound != 1 else f"faster than {peer}")
+        if isinstance(floors[peer], str):
+            return promise, floors[peer], None
+        ratio = ours[name] / floors[peer][name]
+        return promise, f"{ratio:.2f} ×", ratio <= bound
+
+    yield beside("torch", "tiny MLP", 1)
+    yield beside("jax.jit", "tiny MLP", 1)
+    for name in PER_PRIMITIVE:
+        yield f"{TITLES[name]}: ≤ 4 µs", f"{ours[name] / 1e3:.2f} µs", ours[name] <= 4000
+        yield beside("torch", name, 1)
+    for name in ("matmul", "MLP", "block", "broadcast add", "reduce sum", "logsumexp", "cross entropy"):
+        yield beside("torch", name, 1.2)
+    yield beside("torch", "convolution", 2)
+    if not isinstance(floors["torch"], str):
+        mine, theirs = ours["block, peak bytes"], floors["torch"]["block, peak bytes"]
+        yield "peak memory of the transformer block: ≤ torch's", f"{mine / theirs:.2f} × ({mine / 1e6:.1f} MB)", mine <= theirs
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=3, help="fresh processes per engine (default 3)")
+    parser.add_argument("--threads", type=int, default=1, help="threads of every engine (default 1)")
+    parser.add_argument("--json", metavar="FILE", help="also write the floors, in nanoseconds, to FILE")
+    parser.add_argument("--worker", metavar="ENGINE", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        print(json.dumps(measure(options.worker)))
+        return
+    rounds = {engine: [] for engine in ENGINES}
+    for number in range(options.rounds):
+        for engine in ENGINES:
+            print(f"\rround {number + 1} of {options.rounds}: {engine:30}", end="", file=sys.stderr, flush=True)
+            rounds[engine].append(spawn(engine, options.threads))
+    print(f"\r{'':60}\r", end="", file=sys.stderr)
+    floors = {engine: fastest(found) for engine, found in rounds.items()}
+    if isinstance(floors["tapegrad"], str):
+        sys.exit(f"tapegrad failed: {floors['tapegrad']}")
+    print(f"Python {sys.version.split()[0]}, NumPy {np.__version__}, {options.threads} thread(s), µs")
+    print(f"{'':42}" + "".join(f"{engine:>12}" for engine in ENGINES) + f"{'ours/torch':>14}")
+    for name, title in TITLES.items():
+        shown = [None if isinstance(found, str) else found[name] / 1e3 for found in floors.values()]
+        ratio = shown[0] / shown[1] if shown[1] else math.nan
+        print(f"{title:42}" + "".join(f"{'–' if v is None else f'{v:.1f}':>12}" for v in shown) + f"{ratio:14.2f}")
+    print("\npromises")
+    for promise, number, kept in targets(floors):
+        print(f"{'not measured' if kept is None else 'kept' if kept else 'NOT KEPT':14}{promise}: {number}")
+    print(f"\nvalues and gradients: {agree(floors) or 'all engines agree'}")
+    if options.json:
+        Path(options.json).write_text(json.dumps(floors, indent=1))
+
+
+if __name__ == "__main__":
+    main()

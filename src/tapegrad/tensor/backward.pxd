@@ -1,0 +1,17 @@
+# The C types of backward.py.
+cimport cython
+from tapegrad.tensor.instruction cimport Instruction, Leaf, Piece, Primitive
+from tapegrad.tensor.namespaces cimport namespace
+
+@cython.final
+cdef class Cotangents:
+    cdef public dict arrays
+    cdef public set owned
+    @cython.locals(instruction=Instruction, leaf=Leaf)
+    cpdef add(self, node, cotangent, bint fresh)
+
+@cython.locals(found=set, waiting=list, instruction=Instruction)
+cpdef list reachable(root)
+
+@cython.locals(cotangents=Cotangents, arrays=dict, owned=set, i=Instruction, primitive=Primitive, k=cython.Py_ssize_t)
+cpdef backward(root, seed, bint retain)

@@ -1,0 +1,2 @@
+# With it, `i: Instruction` is the C layout to the compiler.
+from tapegrad.tensor.instruction cimport Instruction

@@ -31,7 +31,7 @@ class Primitive:
         vjp: Callable[..., tuple[Any, ...]],
         *,
         fresh: bool,
-        shapes: bool,
+        shapes: bool = False,
     ):
         self.name = name
         self.forward = forward

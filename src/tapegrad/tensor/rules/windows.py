@@ -55,21 +55,30 @@ def cropped(x: Array, padding: Two) -> Array:
     return x[..., padding[0] : height - padding[0], padding[1] : width - padding[1]]
 
 
-def columns(xp: Any, x: Array, window: Window, count: Two) -> Array:
-    """(batch, channels, positions in the window, down, across): every window of every image, copied."""
-    x = padded(xp, x, window.padding)
-    made = xp.empty((*x.shape[:2], math.prod(window.size), *count), x.dtype)
+# Windows of a few images at a time are copied and multiplied, about as many numbers as a core's cache holds: all at
+# once would be as many copies of the images in memory as a window has places, and slower.
+CACHED = 1 << 17
+
+
+def portions(images: int, numbers: int) -> Iterator[slice]:
+    """Slices of a batch, each with so many images that their windows' numbers fit the cache; at least one."""
+    step = max(1, CACHED // max(1, numbers))
+    for start in range(0, images, step):
+        yield slice(start, start + step)
+
+
+def columns(xp: Any, bordered: Array, window: Window, count: Two) -> Array:
+    """(images, channels, positions in the window, down, across): every window of some images, copied."""
+    made = xp.empty((*bordered.shape[:2], math.prod(window.size), *count), bordered.dtype)
     for k, where in window.offsets(count):
-        made[:, :, k] = x[where]
+        made[:, :, k] = bordered[where]
     return made
 
 
-def scattered(xp: Any, pieces: Array, window: Window, shape: tuple[int, ...]) -> Array:
+def scatter(made: Array, pieces: Array, window: Window) -> None:
     """The adjoint of `columns`: every window added to where it was read."""
-    made = xp.zeros((*shape[:2], shape[2] + 2 * window.padding[0], shape[3] + 2 * window.padding[1]), pieces.dtype)
     for k, where in window.offsets(pieces.shape[-2:]):
         made[where] += pieces[:, :, k]
-    return cropped(made, window.padding)
 
 
 def forward_conv2d(i: Instruction, x: Array, weight: Array) -> Array:
@@ -77,10 +86,17 @@ def forward_conv2d(i: Instruction, x: Array, weight: Array) -> Array:
     window, groups = i.settings
     _check(x, weight, groups)
     i.saved = (x if i.needs[1] else None, weight if i.needs[0] else None)
+    xp = i.xp
+    images, outputs, depth = x.shape[0], weight.shape[0], math.prod(weight.shape[1:])
     count = window.places(x.shape)
-    rows = columns(i.xp, x, window, count).reshape(x.shape[0], groups, math.prod(weight.shape[1:]), math.prod(count))
-    result = i.xp.matmul(weight.reshape(groups, weight.shape[0] // groups, -1), rows)
-    return result.reshape(x.shape[0], weight.shape[0], *count)
+    area = math.prod(count)
+    weight = weight.reshape(groups, outputs // groups, depth)
+    bordered = padded(xp, x, window.padding)
+    result = xp.empty((images, groups, outputs // groups, area), xp.result_type(x, weight))
+    for part in portions(images, groups * depth * area):
+        rows = columns(xp, bordered[part], window, count)
+        xp.matmul(weight, rows.reshape(-1, groups, depth, area), out=result[part])
+    return result.reshape(images, outputs, *count)
 
 
 def _check(x: Array, weight: Array, groups: int) -> None:
@@ -100,17 +116,27 @@ def vjp_conv2d(i: Instruction, g: Array) -> tuple[Array | None, Array | None]:
     xp = i.xp
     shape, weights = i.shapes  # type: ignore[misc]
     count = g.shape[-2:]
-    depth = math.prod(weights[1:])
-    g = g.reshape(g.shape[0], groups, weights[0] // groups, math.prod(count))
-    gx = gweight = None
+    area, depth = math.prod(count), math.prod(weights[1:])
+    g = g.reshape(shape[0], groups, weights[0] // groups, area)
+    gx: Array = None
+    gweight: Array = None
     if i.needs[1]:
-        rows = columns(xp, x, window, count).reshape(shape[0], groups, depth, math.prod(count))
-        gweight = xp.matmul(g, xp.swapaxes(rows, -1, -2)).sum(axis=0).reshape(weights)
+        bordered = padded(xp, x, window.padding)
+        gweight = xp.zeros((groups, weights[0] // groups, depth), g.dtype)
     if i.needs[0]:
-        transposed = xp.swapaxes(weight.reshape(groups, weights[0] // groups, depth), -1, -2)
-        pieces = xp.matmul(transposed, g).reshape(*shape[:2], math.prod(window.size), *count)
-        gx = scattered(xp, pieces, window, shape)
-    return gx, gweight
+        transposed = weight.reshape(groups, weights[0] // groups, depth).swapaxes(-1, -2)
+        gx = padded(xp, xp.zeros(shape, g.dtype), window.padding)
+    for part in portions(shape[0], groups * depth * area):
+        if i.needs[1]:
+            rows = columns(xp, bordered[part], window, count).reshape(-1, groups, depth, area)
+            gweight += xp.matmul(g[part], rows.swapaxes(-1, -2)).sum(axis=0)
+        if i.needs[0]:
+            pieces = xp.matmul(transposed, g[part])
+            scatter(gx[part], pieces.reshape(-1, shape[1], math.prod(window.size), *count), window)
+    return (
+        None if gx is None else cropped(gx, window.padding),
+        None if gweight is None else gweight.reshape(weights),
+    )
 
 
 def _images(x: Array, what: str) -> None:

@@ -4,9 +4,9 @@ In: a tensor workload and its inputs. Out: its slope along random directions of 
 float64 on plain NumPy, and how far a gradient is from these slopes and from the exact gradient where there is one.
 """
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ TOLERANCE = {"float64": 1e-7, "float32": 1e-4}
 Slopes = list[tuple[float, float]]
 
 
+@functools.cache  # a gradient is checked before it is timed and after, and to draw them takes as long as to use them
 def directions(shape: tuple[int, ...], place: int) -> list[Any]:
     """Directions in which every entry counts, with either sign, and not all alike: else equal errors would cancel."""
     draws = (np.random.default_rng([place, number]) for number in range(DIRECTIONS))
@@ -78,7 +79,9 @@ def reference_of(workload: Workload, inputs: Sequence[Any], params: Mapping[str,
         return float(f(*point[:place], point[place] + step * direction, *point[place + 1 :]))
 
     for place in workload.active(inputs):
-        found += [slope(partial(along, place, direction)) for direction in directions(inputs[place].shape, place)]
+        found += [
+            slope(functools.partial(along, place, direction)) for direction in directions(inputs[place].shape, place)
+        ]
     for (value, error), scale in zip(found, scales(found), strict=True):
         if not error <= USABLE * scale:  # and if one is not a number
             raise NoReferenceError(f"differences do not settle: a slope is {value:.6g} ± {error:.1g}")

@@ -15,9 +15,9 @@ from gradmark.records import Memory
 
 FREES = {"FREE", "MUNMAP", "PYMALLOC_FREE"}
 # Iterations of the shorter of two counting runs: enough to see an allocation in each, few enough to be quick. Long
-# iterations are those of large arrays, which allocate the same each time: four show that.
+# iterations are those of large arrays, which allocate the same each time: fewer show that.
 LEAST, MOST = 20, 200
-LEAST_OF_LONG = 4
+LEAST_OF_LONG = 10
 COUNTING_NS = 3e6
 LONG_NS = 1e6
 # A leak leaves something behind in at least every other iteration; less is a cache that grew.
@@ -51,8 +51,8 @@ def measure(
         _, retained = counter.peak_and_alive(lambda: _run(record(), 1), keep=True)
         count = iterations_for(iteration_ns)
         calls = make()
-        _run(calls, count)
-        _run(plain, count)
+        _run(calls, max(LEAST, count))  # caches and free lists go on filling for some iterations
+        _run(plain, max(LEAST, count))
         ours = counter.per_iteration(calls, count)
         theirs = counter.per_iteration(plain, count)
     return Memory(

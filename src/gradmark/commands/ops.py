@@ -90,7 +90,9 @@ def _operation(name: str, measurement: Measurement, base: Measurement | None) ->
         floors = [s.phases[phase].floor_ns for s in m.samples if phase in s.phases]
         return min(floors) if floors else None
 
-    counted = [m.memory.allocations if m.memory else None for m in (measurement, base)]
+    # All of an operation on arrays: NumPy's own way to compute it may well allocate more than the engine's.
+    kind = "gross_allocations" if measurement.shapes else "allocations"
+    counted = [getattr(m.memory, kind) if m.memory else None for m in (measurement, base)]
     held = [m.tape.saved_bytes if m.tape else None for m in (measurement, base)]
     accuracy = measurement.accuracy
     return Operation(

@@ -27,6 +27,10 @@ def test_a_workload(statuses):
     assert statuses("mine.py") == [("norm/n=10", "ok"), ("norm/n=100", "ok"), ("norm/n=1000", "ok")]
 
 
+def test_a_workload_of_arrays(statuses):
+    assert statuses("ridge.py") == [("ridge/n=10", "ok"), ("ridge/n=100", "ok"), ("ridge/n=1000", "ok")]
+
+
 def test_an_engine(statuses):
     assert statuses("poly", "expression", "-e", "nano:Micrograd") == [
         ("poly/n=10", "ok"),

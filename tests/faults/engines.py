@@ -71,7 +71,7 @@ class BroadcastSumDropped(Faulty):
     """The cotangent of a broadcast operand is cut to its shape, and not summed."""
 
     name = "broadcast-sum-dropped"
-    faults = changed(1, lambda g: g / 1024)
+    faults = changed(1, lambda g: g / g.size)  # the rows are as many as the columns
 
 
 class BroadcastShapeKept(Faulty):

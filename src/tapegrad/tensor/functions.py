@@ -377,6 +377,8 @@ def softmax_cross_entropy(logits: Value, labels: Value, reduction: Literal["mean
 def layer_norm(x: Value, weight: Value = None, bias: Value = None, epsilon: float = 1e-5) -> Tensor:
     """The last axis with mean 0 and variance 1, times weight, plus bias."""
     length = _shape(x)[-1:]
+    if length in ((), (0,)):
+        raise ShapeError(f"layer_norm wants numbers on the last axis, got shape {_shape(x)}")
     for name, value in (("weight", weight), ("bias", bias)):
         if value is not None and _shape(value) != length:
             raise ShapeError(f"layer_norm of shape {_shape(x)} wants a {name} of shape {length}, got {_shape(value)}")

@@ -1,5 +1,6 @@
 """Products: matmul in all of NumPy's cases, and einsum. The work is done by BLAS."""
 
+import math
 from typing import Any
 
 from tapegrad.errors import ShapeError
@@ -9,7 +10,7 @@ from tapegrad.tensor.namespaces import Array
 
 def flat(x: Array) -> Array:
     """A stack of matrices as one tall matrix."""
-    return x.reshape(-1, x.shape[-1])
+    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])  # not -1: nothing fits it where the last axis is empty
 
 
 def forward_matmul(i: Instruction, x: Array, y: Array) -> Array:

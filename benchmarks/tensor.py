@@ -34,28 +34,28 @@ def mlp(ops, data, w1, b1, w2, b2, activation="tanh"):
     return ops.cross_entropy(ops.matmul(hidden, w2) + b2, labels)
 
 
-def chain_mul(ops, data, x):
+def chain_mul(ops, data, x):  # noqa: ARG001  all work has the same signature
     y = x
     for _ in range(DEPTH):
         y = y * x
     return ops.sum(y)
 
 
-def chain_add(ops, data, x):
+def chain_add(ops, data, x):  # noqa: ARG001  all work has the same signature
     y = x
     for _ in range(DEPTH):
         y = y + x
     return ops.sum(y)
 
 
-def chain_tanh(ops, data, x):
+def chain_tanh(ops, data, x):  # noqa: ARG001  all work has the same signature
     y = x
     for _ in range(DEPTH):
         y = ops.tanh(y)
     return ops.sum(y)
 
 
-def matmul(ops, data, x, y):
+def matmul(ops, data, x, y):  # noqa: ARG001  all work has the same signature
     return ops.sum(ops.matmul(x, y))
 
 
@@ -64,7 +64,7 @@ def heads(ops, x):
     return ops.transpose(ops.reshape(x, (batch, length, HEADS, width // HEADS)), (0, 2, 1, 3))
 
 
-def block(ops, data, x, wq, wk, wv, wo, n1, c1, n2, c2, w1, b1, w2, b2):
+def block(ops, data, x, wq, wk, wv, wo, n1, c1, n2, c2, w1, b1, w2, b2):  # noqa: ARG001  all work has the same signature
     normal = ops.layer_norm(x, n1, c1)
     q, k, v = (heads(ops, ops.matmul(normal, w)) for w in (wq, wk, wv))
     mixed = ops.reshape(ops.transpose(ops.attention(q, k, v), (0, 2, 1, 3)), x.shape)
@@ -73,19 +73,19 @@ def block(ops, data, x, wq, wk, wv, wo, n1, c1, n2, c2, w1, b1, w2, b2):
     return ops.sum(x + (ops.matmul(hidden, w2) + b2))
 
 
-def convolution(ops, data, x, w):
+def convolution(ops, data, x, w):  # noqa: ARG001  all work has the same signature
     return ops.sum(ops.conv2d(x, w))
 
 
-def broadcast_add(ops, data, x, b):
+def broadcast_add(ops, data, x, b):  # noqa: ARG001  all work has the same signature
     return ops.sum(x + b)
 
 
-def reduce_sum(ops, data, x):
+def reduce_sum(ops, data, x):  # noqa: ARG001  all work has the same signature
     return ops.sum(x)
 
 
-def logsumexp(ops, data, x):
+def logsumexp(ops, data, x):  # noqa: ARG001  all work has the same signature
     return ops.sum(ops.logsumexp(x))
 
 
@@ -182,19 +182,19 @@ def of_tapegrad(name):
 
 def of_torch(name):
     import torch
-    import torch.nn.functional as F
+    from torch.nn import functional
 
     class Ops:
         sum, matmul, tanh, relu = torch.sum, torch.matmul, torch.tanh, torch.relu
         reshape, transpose = torch.reshape, torch.permute
-        cross_entropy, attention = F.cross_entropy, F.scaled_dot_product_attention
-        gelu = partial(F.gelu, approximate="tanh")
-        conv2d = partial(F.conv2d, padding=1)
+        cross_entropy, attention = functional.cross_entropy, functional.scaled_dot_product_attention
+        gelu = partial(functional.gelu, approximate="tanh")
+        conv2d = partial(functional.conv2d, padding=1)
         logsumexp = partial(torch.logsumexp, dim=-1)
 
         @staticmethod
         def layer_norm(x, weight, bias):
-            return F.layer_norm(x, weight.shape, weight, bias)
+            return functional.layer_norm(x, weight.shape, weight, bias)
 
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     data, parameters = inputs(name)

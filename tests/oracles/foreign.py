@@ -96,6 +96,8 @@ for _name in [*set(METHODS) - {"view", "item", "tolist"}, *OPERATORS]:
 class Namespace:
     """NumPy's functions for foreign arrays."""
 
+    ndarray = ForeignArray
+
     def __init__(self, name: str, source: Any):
         self.__name__ = name
         self._source = source

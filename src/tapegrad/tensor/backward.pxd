@@ -10,7 +10,8 @@ cdef class Cotangents:
     @cython.locals(instruction=Instruction, leaf=Leaf)
     cpdef add(self, node, cotangent, bint fresh)
 
-@cython.locals(found=set, waiting=list, instruction=Instruction)
+@cython.locals(found=set, waiting=list, instructions=list, leaves=list, last=cython.longlong, ordered=bint,
+               instruction=Instruction)
 cpdef list reachable(root)
 
 @cython.locals(cotangents=Cotangents, arrays=dict, owned=set, i=Instruction, primitive=Primitive, k=cython.Py_ssize_t)

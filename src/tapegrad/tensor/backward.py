@@ -13,20 +13,35 @@ from tapegrad.tensor.exposure import check, exposed, owner
 from tapegrad.tensor.instruction import REUSED, Instruction, Leaf, Piece, TensorStats
 from tapegrad.tensor.namespaces import Array, namespace
 
+_by_number = attrgetter("number")
+LATER = 1 << 62  # than any instruction
+
 
 def reachable(root: Any) -> list[Any]:
-    """All instructions and leaves below one, latest first; a walk without recursion."""
+    """All instructions below a node, latest first, then all leaves; a walk without recursion."""
     found = {root}
     waiting = [root]
+    instructions = []
+    leaves = []
+    last = LATER
+    ordered = True
     while waiting:
         node = waiting.pop()
-        if type(node) is Instruction:
-            instruction = node
-            for parent in instruction.parents:
-                if parent is not None and parent not in found:
-                    found.add(parent)
-                    waiting.append(parent)
-    return sorted(found, key=attrgetter("number"), reverse=True)
+        if type(node) is Leaf:
+            leaves.append(node)
+            continue
+        instruction = node
+        instructions.append(instruction)
+        if instruction.number > last:
+            ordered = False
+        last = instruction.number
+        for parent in instruction.parents:
+            if parent is not None and parent not in found:
+                found.add(parent)
+                waiting.append(parent)
+    if not ordered:  # a chain is found in the right order
+        instructions.sort(key=_by_number, reverse=True)
+    return instructions + leaves
 
 
 class Cotangents:

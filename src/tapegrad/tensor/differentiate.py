@@ -116,7 +116,7 @@ def value_and_gradients(
             f"expected the function to return one number, got {type(result).__name__}{shape}; "
             "reduce it (.sum()), or use tapegrad.jacobian for several"
         )
-    return value, tuple(gradients(args[k], leaves[k]) for k in chosen)
+    return value, tuple([gradients(args[k], leaves[k]) for k in chosen])
 
 
 def jacobian_of(f: Callable[..., Any], args: Sequence[Any], argnum: int) -> Array:

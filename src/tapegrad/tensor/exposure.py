@@ -32,6 +32,13 @@ def expose(array: Array) -> None:
         exposed[key] = (reference, memory.copy())
 
 
+def expose_views(result: Array, raw: list[Array]) -> None:
+    """Notes that a result shows the memory of arrays that came from outside, if it does."""
+    memory = owner(result)
+    if any(memory is owner(array) for array in raw):
+        expose(result)
+
+
 def watch(instruction: Instruction, raw: list[Array]) -> None:
     """Keeps copies of what an instruction saved and somebody outside can write to."""
     outside = {id(owner(array)) for array in raw}

@@ -9,7 +9,6 @@ cdef class Primitive:
 @cython.final
 cdef class Leaf:
     cdef public object grad, shape, dtype
-    cdef public long long number
 
 @cython.final
 @cython.freelist(256)

@@ -63,13 +63,12 @@ def primitive(
 class Leaf:
     """The end of the graph: where a gradient is accumulated."""
 
-    __slots__ = ("dtype", "grad", "number", "shape")
+    __slots__ = ("dtype", "grad", "shape")
 
     def __init__(self, array: Array):
         self.shape: tuple[int, ...] = array.shape
         self.dtype = array.dtype
         self.grad: Array | None = None
-        self.number = -1  # after all instructions, in the order of the backward pass
 
 
 class Instruction:

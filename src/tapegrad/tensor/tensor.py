@@ -19,7 +19,7 @@ from tapegrad.errors import (
     TapegradError,
 )
 from tapegrad.tensor.backward import backward, stats
-from tapegrad.tensor.exposure import expose, exposed, watch
+from tapegrad.tensor.exposure import expose, expose_views, exposed, watch
 from tapegrad.tensor.instruction import Instruction, Leaf, Primitive, TensorStats
 from tapegrad.tensor.namespaces import Array, namespace
 from tapegrad.tensor.rules import elementwise, products, reductions, shapes
@@ -81,10 +81,7 @@ class Tensor:
     def __init__(self, array: Any, requires_grad: bool = False):
         if isinstance(array, Tensor):
             array = array._array
-        xp = namespace(array)
-        made = xp.array(array)
-        if made.dtype.kind not in "fiub":
-            raise DtypeError(f"expected an array of real numbers, got dtype {made.dtype}; make it float32 or float64")
+        made = _as_array(array, copy=True, wrong=DtypeError)
         if requires_grad and made.dtype.kind != "f":
             raise DtypeError(
                 f"only floating-point tensors can require gradients, got dtype {made.dtype}; "
@@ -272,7 +269,7 @@ class Tensor:
         return apply(elementwise.ABS, (self,))
 
     def __getitem__(self, index: Any) -> "Tensor":
-        return apply(shapes.GETITEM, (self,), _plain(index))
+        return apply(shapes.GETITEM, (self,), _index(index))
 
     def __setitem__(self, index: Any, value: Any) -> None:
         raise InputError(
@@ -341,22 +338,40 @@ _new_instruction = Instruction.__new__
 
 
 def _plain(value: Any) -> Any:
-    """What a tensor holds, also inside an index; anything else as it is."""
-    if type(value) is Tensor:
-        return value._array
-    if type(value) is tuple:
-        return tuple(_plain(item) for item in value)
-    return value
+    """What a tensor holds; anything else as it is."""
+    return value._array if type(value) is Tensor else value
+
+
+def _as_array(value: Any, *, copy: bool, wrong: type[TapegradError]) -> Array:
+    """A value as an array of real numbers, or an error."""
+    xp = namespace(value)
+    if isinstance(value, xp.ndarray) and type(value) is not xp.ndarray:
+        raise OperandError(f"expected a plain array, got {type(value).__name__}, whose operators mean something else")
+    try:
+        made = xp.array(value) if copy else xp.asarray(value)
+    except ValueError as error:
+        raise OperandError(f"expected numbers in the shape of an array, got {value!r:.60}: {error}") from error
+    if made.dtype.kind not in "fiub":
+        raise wrong(
+            f"expected an array of real numbers, got {value!r:.60} of dtype {made.dtype}; use float32 or float64"
+        )
+    return made
 
 
 def operand(value: Any) -> Any:
     """A value as a primitive takes it: an array, or a Python number, which leaves dtypes alone."""
-    if isinstance(value, int | float):
-        return value
-    made = namespace(value).asarray(value)
-    if made.dtype.kind not in "fiub":
-        raise OperandError(f"expected a Tensor, an array or a real number, got {type(value).__name__} {value!r:.60}")
-    return made
+    return value if isinstance(value, int | float) else _as_array(value, copy=False, wrong=OperandError)
+
+
+def _index(index: Any) -> Any:
+    """An index of our own: nobody can change it before backward."""
+    if type(index) is tuple:
+        return tuple([_index(item) for item in index])
+    if type(index) is Tensor:
+        index = index._array
+    if type(index) is list or hasattr(index, "shape"):
+        return namespace(index).array(index)
+    return index
 
 
 class Clock:
@@ -404,11 +419,14 @@ def apply(primitive: Primitive, operands: tuple[Any, ...], settings: Any = None)
                 if xp is None:
                     xp = namespace(array)
         arrays[k] = array
+    if xp is None:
+        xp = namespace(None)
+        arrays = [xp.asarray(array) for array in arrays]
     if recorded and switches.off and getattr(_mode, "off", 0):
         recorded = False
     instruction = _new_instruction(Instruction)
     instruction.primitive = primitive
-    instruction.xp = xp if xp is not None else namespace(arrays[0])
+    instruction.xp = xp
     instruction.settings = settings
     instruction.saved = ()
     instruction.shapes = [getattr(array, "shape", ()) for array in arrays] if primitive.shapes else None
@@ -444,6 +462,8 @@ def apply(primitive: Primitive, operands: tuple[Any, ...], settings: Any = None)
         made._node = instruction
     else:
         made._node = None
+    if raw is not None:
+        expose_views(result, raw)
     return made
 
 

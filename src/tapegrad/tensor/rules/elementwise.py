@@ -13,6 +13,14 @@ from tapegrad.tensor.namespaces import Array, special
 Pair = tuple[Array | None, Array | None]
 
 
+def into(ufunc: Any, x: Array, y: Array, out: Array | None) -> Array:
+    """The result of a function of two arrays, written into a third where there is one.
+
+    Keyword arguments take the compiled rules as long as an operation on a small array, hence none without need.
+    """
+    return ufunc(x, y) if out is None else ufunc(x, y, out=out)
+
+
 def forward_add(i: Instruction, x: Array, y: Array) -> Array:
     """x + y."""
     return i.xp.add(x, y)
@@ -43,9 +51,9 @@ def vjp_mul(i: Instruction, g: Array) -> Pair:
     """gx = g·y; gy = g·x."""
     y, x = i.saved  # type: ignore[misc]
     if x is None:
-        return i.xp.multiply(g, y, out=i.scratch), None
+        return into(i.xp.multiply, g, y, i.scratch), None
     gx = None if y is None else i.xp.multiply(g, y)
-    return gx, i.xp.multiply(g, x, out=i.scratch)
+    return gx, into(i.xp.multiply, g, x, i.scratch)
 
 
 def forward_div(i: Instruction, x: Array, y: Array) -> Array:
@@ -58,7 +66,7 @@ def forward_div(i: Instruction, x: Array, y: Array) -> Array:
 def vjp_div(i: Instruction, g: Array) -> Pair:
     """gx = g/y; gy = -(g/y)·(x/y)."""
     y, quotient = i.saved  # type: ignore[misc]
-    gx = i.xp.divide(g, y, out=i.scratch)
+    gx = into(i.xp.divide, g, y, i.scratch)
     if quotient is None:
         return gx, None
     gy = i.xp.multiply(gx, quotient)
@@ -140,7 +148,7 @@ def forward_clip(i: Instruction, x: Array) -> Array:
 def vjp_clip(i: Instruction, g: Array) -> tuple[Array]:
     """gx = g where x was left alone, bounds included."""
     (inside,) = i.saved  # type: ignore[misc]
-    return (i.xp.multiply(g, inside, out=i.scratch),)
+    return (into(i.xp.multiply, g, inside, i.scratch),)
 
 
 ADD = primitive("add", forward_add, vjp_add)
@@ -195,7 +203,7 @@ def with_slope(name: str, value: Value, both: Callable[[Any, Array], tuple[Array
         return y
 
     def vjp(i: Instruction, g: Array) -> tuple[Array]:
-        return (i.xp.multiply(g, i.saved[0], out=i.scratch),)  # type: ignore[index]
+        return (into(i.xp.multiply, g, i.saved[0], i.scratch),)  # type: ignore[index]
 
     return primitive(name, forward, vjp, fresh=True)
 
@@ -203,7 +211,7 @@ def with_slope(name: str, value: Value, both: Callable[[Any, Array], tuple[Array
 def _softplus(xp: Any, x: Array) -> Array:
     """log(1 + e^x) = max(x, 0) + log1p(e^-|x|): nothing overflows."""
     y = xp.log1p(xp.exp(-xp.abs(x)))
-    return xp.add(y, xp.maximum(x, 0), out=y if y.shape else None)
+    return into(xp.add, y, xp.maximum(x, 0), y if y.shape else None)
 
 
 def _softplus_and_slope(xp: Any, x: Array) -> tuple[Array, Array]:
@@ -217,27 +225,27 @@ NEG = primitive(
     lambda i, g: (i.xp.negative(g, out=i.scratch),),
     fresh=True,
 )
-EXP = of_result("exp", lambda xp, x: xp.exp(x), lambda xp, g, y, out: xp.multiply(g, y, out=out))
-EXPM1 = of_result("expm1", lambda xp, x: xp.expm1(x), lambda xp, g, y, out: xp.multiply(g, y + 1, out=out))
-LOG = of_operand("log", lambda xp, x: xp.log(x), lambda xp, g, x, out: xp.divide(g, x, out=out))
-LOG1P = of_operand("log1p", lambda xp, x: xp.log1p(x), lambda xp, g, x, out: xp.divide(g, x + 1, out=out))
-SQRT = of_result("sqrt", lambda xp, x: xp.sqrt(x), lambda xp, g, y, out: xp.divide(g, y + y, out=out))
-SIN = of_operand("sin", lambda xp, x: xp.sin(x), lambda xp, g, x, out: xp.multiply(g, xp.cos(x), out=out))
-COS = of_operand("cos", lambda xp, x: xp.cos(x), lambda xp, g, x, out: xp.multiply(g, -xp.sin(x), out=out))
+EXP = of_result("exp", lambda xp, x: xp.exp(x), lambda xp, g, y, out: into(xp.multiply, g, y, out))
+EXPM1 = of_result("expm1", lambda xp, x: xp.expm1(x), lambda xp, g, y, out: into(xp.multiply, g, y + 1, out))
+LOG = of_operand("log", lambda xp, x: xp.log(x), lambda xp, g, x, out: into(xp.divide, g, x, out))
+LOG1P = of_operand("log1p", lambda xp, x: xp.log1p(x), lambda xp, g, x, out: into(xp.divide, g, x + 1, out))
+SQRT = of_result("sqrt", lambda xp, x: xp.sqrt(x), lambda xp, g, y, out: into(xp.divide, g, y + y, out))
+SIN = of_operand("sin", lambda xp, x: xp.sin(x), lambda xp, g, x, out: into(xp.multiply, g, xp.cos(x), out))
+COS = of_operand("cos", lambda xp, x: xp.cos(x), lambda xp, g, x, out: into(xp.multiply, g, -xp.sin(x), out))
 # g·(1 - y²), without a number of Python's: converting one takes as long as an operation on a small array
-TANH = of_result("tanh", lambda xp, x: xp.tanh(x), lambda xp, g, y, out: xp.subtract(g, g * y * y, out=out))
+TANH = of_result("tanh", lambda xp, x: xp.tanh(x), lambda xp, g, y, out: into(xp.subtract, g, g * y * y, out))
 SIGMOID = of_result(
-    "sigmoid", lambda xp, x: special(xp).expit(x), lambda xp, g, y, out: xp.multiply(g, y * (1 - y), out=out)
+    "sigmoid", lambda xp, x: special(xp).expit(x), lambda xp, g, y, out: into(xp.multiply, g, y * (1 - y), out)
 )
 SOFTPLUS = with_slope("softplus", _softplus, _softplus_and_slope)
-RELU = of_result("relu", lambda xp, x: xp.maximum(x, 0), lambda xp, g, y, out: xp.multiply(g, y > 0, out=out))
-ABS = of_operand("abs", lambda xp, x: xp.abs(x), lambda xp, g, x, out: xp.multiply(g, xp.sign(x), out=out))
-SQUARE = of_operand("square", lambda xp, x: xp.square(x), lambda xp, g, x, out: xp.multiply(g, x + x, out=out))
+RELU = of_result("relu", lambda xp, x: xp.maximum(x, 0), lambda xp, g, y, out: into(xp.multiply, g, y > 0, out))
+ABS = of_operand("abs", lambda xp, x: xp.abs(x), lambda xp, g, x, out: into(xp.multiply, g, xp.sign(x), out))
+SQUARE = of_operand("square", lambda xp, x: xp.square(x), lambda xp, g, x, out: into(xp.multiply, g, x + x, out))
 # erf' = 2/√π·exp(-x²)
 ERF = of_operand(
     "erf",
     lambda xp, x: special(xp).erf(x),
-    lambda xp, g, x, out: xp.multiply(g, 2.0 / math.sqrt(math.pi) * xp.exp(-xp.square(x)), out=out),
+    lambda xp, g, x, out: into(xp.multiply, g, 2.0 / math.sqrt(math.pi) * xp.exp(-xp.square(x)), out),
 )
 
 

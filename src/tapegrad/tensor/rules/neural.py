@@ -5,13 +5,14 @@ from typing import Any
 
 from tapegrad.tensor.instruction import Instruction, primitive
 from tapegrad.tensor.namespaces import Array
-from tapegrad.tensor.rules.reductions import reusable, shifted_exp
+from tapegrad.tensor.rules.elementwise import into
+from tapegrad.tensor.rules.reductions import large, reusable, shifted_exp
 
 
 def forward_softmax(i: Instruction, x: Array) -> Array:
     """e^(x - m)/Σe^(x - m); settings: the axis."""
     exponentials, sums, _ = shifted_exp(i.xp, x, i.settings)
-    result = i.xp.divide(exponentials, sums, out=exponentials if exponentials.shape else None)
+    result = into(i.xp.divide, exponentials, sums, large(exponentials))
     i.saved = (result,)
     return result
 
@@ -20,8 +21,8 @@ def vjp_softmax(i: Instruction, g: Array) -> tuple[Array]:
     """gx = y·(g - Σg·y)."""
     (y,) = i.saved  # type: ignore[misc]
     xp = i.xp
-    product = xp.multiply(g, y, out=i.scratch)
-    sums = product.sum(axis=i.settings, keepdims=True)
+    product = into(xp.multiply, g, y, i.scratch)
+    sums = product.sum(i.settings, None, None, True)
     product -= y * sums
     return (product,)
 
@@ -30,7 +31,7 @@ def forward_log_softmax(i: Instruction, x: Array) -> Array:
     """x - m - log Σe^(x - m); settings: the axis."""
     exponentials, sums, largest = shifted_exp(i.xp, x, i.settings)
     if i.needs[0]:
-        i.saved = (i.xp.divide(exponentials, sums, out=exponentials if exponentials.shape else None),)
+        i.saved = (into(i.xp.divide, exponentials, sums, large(exponentials)),)
     result = x - largest  # exact near the largest; their sum with the logarithm would be rounded to their own size
     result -= i.xp.log(sums)
     return result
@@ -40,41 +41,38 @@ def vjp_log_softmax(i: Instruction, g: Array) -> tuple[Array]:
     """gx = g - softmax(x)·Σg."""
     (softmax,) = i.saved  # type: ignore[misc]
     xp = i.xp
-    sums = g.sum(axis=i.settings, keepdims=True)
-    scaled = xp.multiply(softmax, sums, out=softmax if reusable(i, softmax) else None)
-    return (xp.subtract(g, scaled, out=scaled if scaled.shape else None),)
+    sums = g.sum(i.settings, None, None, True)
+    scaled = into(xp.multiply, softmax, sums, softmax if reusable(i, softmax) else None)
+    return (into(xp.subtract, g, scaled, large(scaled)),)
 
 
 def forward_cross_entropy(i: Instruction, logits: Array) -> Array:
     """log Σe^x - x[label], for each example or reduced; settings: labels, reduction."""
     labels, reduction = i.settings
     xp = i.xp
+    if not logits.flags.c_contiguous:  # the rule writes into a flattened view
+        logits = xp.ascontiguousarray(logits)
     exponentials, sums, largest = shifted_exp(xp, logits, -1)
-    chosen = logits.reshape(-1).take(label_places(xp, labels, logits.shape[-1]))
-    losses = xp.log(sums)[..., 0] + (largest[..., 0] - chosen)
+    classes = logits.shape[-1]
+    places = xp.arange(0, labels.size * classes, classes) + labels.reshape(-1)  # of the labels, in the flattened logits
+    # m - x[label] first: both may be large, and the logarithm is small beside them
+    losses = xp.log(sums) + (largest - logits.reshape(-1).take(places).reshape(sums.shape))
     if i.needs[0]:
-        i.saved = (xp.divide(exponentials, sums, out=exponentials),)
+        i.saved = (into(xp.divide, exponentials, sums, large(exponentials)), places)
     if reduction == "none":
-        return losses
-    return losses.sum() if reduction == "sum" else losses.sum() / losses.dtype.type(labels.size)
-
-
-def label_places(xp: Any, labels: Array, classes: int) -> Array:
-    """Where each example's label is in the flattened logits."""
-    return xp.arange(0, labels.size * classes, classes).reshape(labels.shape) + labels
+        return losses.reshape(labels.shape)
+    return losses.sum() if reduction == "sum" else losses.sum() / labels.size
 
 
 def vjp_cross_entropy(i: Instruction, g: Array) -> tuple[Array]:
     """gx = g·(softmax(x) - one-hot(label)), over the number of examples for the mean."""
-    (softmax,) = i.saved  # type: ignore[misc]
+    softmax, places = i.saved  # type: ignore[misc]
     labels, reduction = i.settings
-    xp = i.xp
     if reduction == "mean":
-        g = g / g.dtype.type(labels.size)
-    result = xp.multiply(softmax, g[..., None] if g.shape else g, out=softmax if i.releasing else None)
-    if not result.flags.c_contiguous:
-        result = xp.ascontiguousarray(result)  # of any other order reshape makes a copy
-    result.reshape(-1)[label_places(xp, labels, softmax.shape[-1])] -= g
+        g = g / labels.size
+    each = g[..., None] if g.shape else g
+    result = into(i.xp.multiply, softmax, each, softmax if reusable(i, softmax) else None)
+    result.reshape(-1)[places] -= g.reshape(-1) if g.shape else g
     return (result,)
 
 
@@ -83,15 +81,15 @@ def forward_layer_norm(i: Instruction, x: Array, weight: Array, bias: Array) -> 
     xp = i.xp
     if x.dtype.kind != "f":
         x = x.astype(xp.float64)
-    n = x.dtype.type(1.0 / x.shape[-1])
-    normal = x - x.sum(axis=-1, keepdims=True) * n
+    n = 1.0 / x.shape[-1]
+    normal = x - x.sum(-1, None, None, True) * n
     variance = row_dot(xp, normal, normal) * n
     scale = 1 / xp.sqrt(variance + i.settings)
     normal *= scale
     if True in i.needs:
         i.saved = (normal, scale, weight)
     result = xp.multiply(normal, weight)
-    return xp.add(result, bias, out=result if result.dtype == xp.result_type(result, bias) else None)
+    return into(xp.add, result, bias, result if result.dtype == xp.result_type(result, bias) else None)
 
 
 def row_dot(xp: Any, a: Array, b: Array) -> Array:
@@ -106,16 +104,16 @@ def vjp_layer_norm(i: Instruction, g: Array) -> tuple[Array | None, Array | None
     gx = gweight = gbias = None
     axes = tuple(range(g.ndim - 1))
     if i.needs[2]:
-        gbias = g.sum(axis=axes)
+        gbias = g.sum(axes)
     if i.needs[1]:
         gweight = xp.einsum("nk,nk->k", g.reshape(-1, g.shape[-1]), normal.reshape(-1, g.shape[-1]))
     if i.needs[0]:
-        n = g.dtype.type(1.0 / g.shape[-1])
-        gx = xp.multiply(g, weight, out=i.scratch)
-        mean = gx.sum(axis=-1, keepdims=True) * n
+        n = 1.0 / g.shape[-1]
+        gx = into(xp.multiply, g, weight, i.scratch)
+        mean = gx.sum(-1, None, None, True) * n
         along = row_dot(xp, gx, normal) * n
         gx -= mean
-        gx -= xp.multiply(normal, along, out=normal if i.releasing else None)
+        gx -= into(xp.multiply, normal, along, normal if i.releasing else None)
         gx *= scale
     return gx, gweight, gbias
 
@@ -125,13 +123,13 @@ def forward_attention(i: Instruction, q: Array, k: Array, v: Array) -> Array:
     xp = i.xp
     if q.dtype.kind != "f":
         q = q.astype(xp.float64)
-    scores = xp.matmul(q * q.dtype.type(1.0 / math.sqrt(q.shape[-1])), k.swapaxes(-1, -2))
+    scores = xp.matmul(q * (1.0 / math.sqrt(q.shape[-1])), k.swapaxes(-1, -2))
     if i.settings:
         later = xp.arange(scores.shape[-1]) > xp.arange(scores.shape[-2])[:, None]
         xp.copyto(scores, -math.inf, where=later)
-    scores -= scores.max(axis=-1, keepdims=True)
+    scores -= scores.max(-1, None, True)
     weights = xp.exp(scores, out=scores)
-    weights /= weights.sum(axis=-1, keepdims=True)
+    weights /= weights.sum(-1, None, None, True)
     if True in i.needs:
         i.saved = (q, k, v, weights)
     return xp.matmul(weights, v)
@@ -145,7 +143,7 @@ def vjp_attention(i: Instruction, g: Array) -> tuple[Array, Array, Array]:
     scores = xp.matmul(g, v.swapaxes(-1, -2))
     scores -= row_dot(xp, scores, weights)
     scores *= weights
-    scores *= q.dtype.type(1.0 / math.sqrt(q.shape[-1]))
+    scores *= 1.0 / math.sqrt(q.shape[-1])
     return xp.matmul(scores, k), xp.matmul(scores.swapaxes(-1, -2), q), gv
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from tapegrad.tensor.instruction import REUSED, Instruction, primitive
 from tapegrad.tensor.namespaces import Array
+from tapegrad.tensor.rules.elementwise import into
 
 # Rows that are added up with a product before the rest is summed pairwise: what NumPy adds up in sequence itself.
 ROWS = 128
@@ -48,7 +49,7 @@ def total(xp: Any, x: Array, axis: Any, keepdims: bool) -> Array:
     if axis is None and x.size >= LARGE and x.size % ROWS == 0 and x.dtype.kind == "f" and x.flags.c_contiguous:
         result = xp.sum(xp.ones(ROWS, x.dtype) @ x.reshape(ROWS, -1))
         return result.reshape((1,) * x.ndim) if keepdims else result
-    return x.sum(axis=axis, keepdims=keepdims)
+    return x.sum(axis, None, None, keepdims)
 
 
 def forward_sum(i: Instruction, x: Array) -> Array:
@@ -67,15 +68,15 @@ def forward_mean(i: Instruction, x: Array) -> Array:
     """Σx/n."""
     axis, keepdims = i.settings
     if x.dtype.kind != "f":
-        return i.xp.mean(x, axis=axis, keepdims=keepdims)
+        return x.mean(axis, None, None, keepdims)
     result = total(i.xp, x, axis, keepdims)
-    return result / result.dtype.type(count(x.shape, axis))
+    return result / count(x.shape, axis)
 
 
 def vjp_mean(i: Instruction, g: Array) -> tuple[Array]:
     """gx = g/n, repeated."""
     (shape,) = i.shapes  # type: ignore[misc]
-    return (repeated(i, g / g.dtype.type(count(shape, i.settings[0]))),)
+    return (repeated(i, g / count(shape, i.settings[0])),)
 
 
 def forward_extreme(choose: str) -> Callable[..., Array]:
@@ -83,7 +84,7 @@ def forward_extreme(choose: str) -> Callable[..., Array]:
 
     def forward(i: Instruction, x: Array) -> Array:
         axis, keepdims = i.settings
-        result = getattr(i.xp, choose)(x, axis=axis, keepdims=keepdims)
+        result = getattr(x, choose)(axis, None, keepdims)
         if i.needs[0]:
             i.saved = (i.xp.equal(x, spread(i, result)),)
         return result
@@ -95,11 +96,11 @@ def vjp_extreme(i: Instruction, g: Array) -> tuple[Array]:
     """gx = g at the extreme; several equal ones share it."""
     xp = i.xp
     (won,) = i.saved  # type: ignore[misc]
-    winners = xp.sum(won, axis=i.settings[0], keepdims=True, dtype=g.dtype)
+    winners = won.sum(i.settings[0], g.dtype, None, True)
     return (xp.multiply(won, xp.divide(spread(i, g), winners), dtype=g.dtype),)
 
 
-def freedom(shape: tuple[int, ...], axis: Any, ddof: int) -> int:
+def freedom(shape: tuple[int, ...], axis: Any, ddof: Any) -> Any:
     """What a variance is divided by: never less than 0, so that without any the result is NumPy's, nan or inf."""
     return max(count(shape, axis) - ddof, 0)
 
@@ -108,17 +109,27 @@ def forward_var(i: Instruction, x: Array) -> Array:
     """Σ(x - x̄)²/(n - ddof)."""
     axis, keepdims, ddof = i.settings
     xp = i.xp
-    apart = x - xp.mean(x, axis=axis, keepdims=True)
+    apart = x - x.mean(axis, None, None, True)
     i.saved = (apart,)
-    return xp.sum(xp.square(apart), axis=axis, keepdims=keepdims) / apart.dtype.type(freedom(x.shape, axis, ddof))
+    return xp.square(apart).sum(axis, None, None, keepdims) / freedom(x.shape, axis, ddof)
 
 
 def vjp_var(i: Instruction, g: Array) -> tuple[Array]:
     """gx = g·2(x - x̄)/(n - ddof); the mean's own derivative cancels."""
     (apart,) = i.saved  # type: ignore[misc]
     axis, _, ddof = i.settings
-    g = spread(i, g) * (g.dtype.type(2) / g.dtype.type(freedom(apart.shape, axis, ddof)))
+    g = spread(i, g) * 2 / freedom(apart.shape, axis, ddof)
     return (i.xp.multiply(apart, g),)
+
+
+def large(array: Array) -> Array | None:
+    """An array if it is worth writing into, else None."""
+    return array if array.size >= REUSED else None
+
+
+def reusable(i: Instruction, saved: Array) -> bool:
+    """Whether a rule may, and should, write its result into an array that its own forward made."""
+    return i.releasing and saved.size >= REUSED
 
 
 def shifted_exp(xp: Any, x: Array, axis: Any, *, infinite: bool = False) -> tuple[Array, Array, Array]:
@@ -128,14 +139,17 @@ def shifted_exp(xp: Any, x: Array, axis: Any, *, infinite: bool = False) -> tupl
     """
     if x.dtype.kind != "f":
         x = x.astype(xp.float64)
-    largest = x.max(axis=axis, keepdims=True)
+    largest = x.max(axis, None, True)
     if infinite:
         finite = xp.isfinite(largest)
         if not finite.all():
             largest = xp.where(finite, largest, 0).astype(x.dtype, copy=False)
     exponentials = x - largest
-    exponentials = xp.exp(exponentials, out=exponentials if exponentials.shape else None)
-    return exponentials, exponentials.sum(axis=axis, keepdims=True), largest
+    if exponentials.size >= REUSED:
+        xp.exp(exponentials, out=exponentials)
+    else:
+        exponentials = xp.exp(exponentials)
+    return exponentials, exponentials.sum(axis, None, None, True), largest
 
 
 def forward_logsumexp(i: Instruction, x: Array) -> Array:
@@ -145,19 +159,14 @@ def forward_logsumexp(i: Instruction, x: Array) -> Array:
     exponentials, sums, largest = shifted_exp(xp, x, axis, infinite=True)
     result = xp.log(sums) + largest
     if i.needs[0]:
-        i.saved = (xp.divide(exponentials, sums, out=exponentials if exponentials.shape else None),)
+        i.saved = (into(xp.divide, exponentials, sums, large(exponentials)),)
     return result if keepdims else xp.squeeze(result, axis=axis)
 
 
 def vjp_logsumexp(i: Instruction, g: Array) -> tuple[Array]:
     """gx = g·softmax(x)."""
     (softmax,) = i.saved  # type: ignore[misc]
-    return (i.xp.multiply(softmax, spread(i, g), out=softmax if reusable(i, softmax) else None),)
-
-
-def reusable(i: Instruction, saved: Array) -> bool:
-    """Whether a rule may write its result into an array that its own forward made."""
-    return i.releasing and saved.shape != ()
+    return (into(i.xp.multiply, softmax, spread(i, g), softmax if reusable(i, softmax) else None),)
 
 
 def forward_cumsum(i: Instruction, x: Array) -> Array:

@@ -129,7 +129,7 @@ def vjp_conv2d(i: Instruction, g: Array) -> tuple[Array | None, Array | None]:
     for part in portions(shape[0], groups * depth * area):
         if i.needs[1]:
             rows = columns(xp, bordered[part], window, count).reshape(-1, groups, depth, area)
-            gweight += xp.matmul(g[part], rows.swapaxes(-1, -2)).sum(axis=0)
+            gweight += xp.matmul(g[part], rows.swapaxes(-1, -2)).sum(0)
         if i.needs[0]:
             pieces = xp.matmul(transposed, g[part])
             scatter(gx[part], pieces.reshape(-1, shape[1], math.prod(window.size), *count), window)
@@ -182,14 +182,14 @@ def forward_avg_pool2d(i: Instruction, x: Array) -> Array:
     result = 0
     for _, where in window.offsets(window.places(x.shape)):
         result = result + bordered[where]
-    return result / x.dtype.type(math.prod(window.size))
+    return result / math.prod(window.size)
 
 
 def vjp_avg_pool2d(i: Instruction, g: Array) -> tuple[Array]:
     """gx = g/size, added up over the windows that read a place."""
     window, xp = i.settings, i.xp
     (shape,) = i.shapes  # type: ignore[misc]
-    g = g / g.dtype.type(math.prod(window.size))
+    g = g / math.prod(window.size)
     made = xp.zeros((*shape[:2], shape[2] + 2 * window.padding[0], shape[3] + 2 * window.padding[1]), g.dtype)
     for _, where in window.offsets(g.shape[-2:]):
         made[where] += g

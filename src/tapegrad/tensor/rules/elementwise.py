@@ -192,13 +192,28 @@ def of_operand(name: str, value: Value, rule: Rule) -> Primitive:
     return primitive(name, forward, vjp, fresh=True)
 
 
+# A formula of a dozen operations reads and writes that many arrays: in blocks of this size they stay in a core's cache.
+BLOCK = 1 << 13
+
+
+def in_blocks(xp: Any, both: Callable[[Any, Array], tuple[Array, Array]], x: Array) -> tuple[Array, Array]:
+    """Value and slope of a function, computed block by block; temporary arrays are as small as a block."""
+    if x.size <= BLOCK or x.dtype.kind != "f" or not x.flags.c_contiguous:
+        return both(xp, x)
+    values, slopes, flat = xp.empty(x.size, x.dtype), xp.empty(x.size, x.dtype), x.reshape(-1)
+    for start in range(0, x.size, BLOCK):
+        part = slice(start, start + BLOCK)
+        values[part], slopes[part] = both(xp, flat[part])
+    return values.reshape(x.shape), slopes.reshape(x.shape)
+
+
 def with_slope(name: str, value: Value, both: Callable[[Any, Array], tuple[Array, Array]]) -> Primitive:
     """A function that is dear to evaluate twice: forward saves its slope instead of its operand. gx = g·slope."""
 
     def forward(i: Instruction, x: Array) -> Array:
         if not i.needs[0]:
             return value(i.xp, x)
-        y, slope = both(i.xp, x)
+        y, slope = in_blocks(i.xp, both, x)
         i.saved = (slope,)
         return y
 
@@ -274,27 +289,21 @@ def _gelu_tanh(xp: Any, x: Array) -> Array:
 
 
 def _gelu_tanh_and_slope(xp: Any, x: Array) -> tuple[Array, Array]:
-    """The slope is (1 + t)/2 + x/2·(1 - t²)·u', u' = c·(1 + 3k·x²); written into as few arrays as possible."""
-    if not x.shape:
-        x2 = x * x
-        t = xp.tanh(x * (GELU_C + GELU_C * GELU_K * x2))
-        half = 0.5 + 0.5 * t
-        return x * half, half + 0.5 * x * (1 - t * t) * (GELU_C + 3 * GELU_C * GELU_K * x2)
-    x2 = xp.square(x)
-    half = x2 * (GELU_C * GELU_K)
-    half += GELU_C
-    half *= x
-    xp.tanh(half, out=half)  # t
-    half += 1
-    half *= 0.5  # (1 + t)/2, and (1 - t²)/2 = 2·half·(1 - half)
-    y = x * half
-    x2 *= 3 * GELU_C * GELU_K
-    x2 += GELU_C  # u'
-    x2 *= y
-    x2 *= 1 - half
-    x2 *= 2  # x/2·(1 - t²)·u' = x·half·(1 - half)·2·u'
-    x2 += half
-    return y, x2
+    """With h = (1 + t)/2 the value is x·h and the slope h + 2·x·h·(1 - h)·u', u' = c·(1 + 3k·x²)."""
+    squares = xp.square(x)
+    h = squares * (GELU_C * GELU_K)
+    h += GELU_C
+    h *= x
+    h = xp.tanh(h)
+    h *= 0.5
+    h += 0.5
+    y = x * h
+    squares *= 6 * GELU_C * GELU_K
+    squares += 2 * GELU_C
+    squares *= y
+    squares *= 1 - h
+    squares += h
+    return y, squares
 
 
 GELU = with_slope("gelu", _gelu, _gelu_and_slope)

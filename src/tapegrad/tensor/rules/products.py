@@ -26,28 +26,32 @@ def vjp_matmul(i: Instruction, g: Array) -> tuple[Array | None, Array | None]:
     xp = i.xp
     y, x = i.saved  # type: ignore[misc]
     left, right = i.shapes  # type: ignore[misc]
-    if len(left) == 2 and len(right) == 2:
-        return None if y is None else g.dot(y.T), None if x is None else x.T.dot(g)
     if len(right) == 1:
         g = g[..., None]
     if len(left) == 1:
         g = g[..., None, :]
     gx = gy = None
-    if y is not None:
-        transposed = y[None, :] if len(right) == 1 else y.swapaxes(-1, -2)
-        if transposed.ndim == 2 and g.ndim > 2:
-            gx = xp.matmul(flat(g), transposed).reshape(*g.shape[:-1], transposed.shape[-1])
-        else:
-            gx = xp.matmul(g, transposed)
-        if len(left) == 1:
-            gx = gx[..., 0, :]
     if x is not None:
-        if len(right) <= 2 and x.ndim > 2:
-            gy = xp.matmul(flat(x).T, flat(g))
+        if len(left) == 2 and len(right) == 2:
+            gy = x.T.dot(g)
+        elif len(right) <= 2 and x.ndim > 2:
+            gy = flat(x).T.dot(flat(g))
         else:
             gy = xp.matmul(x[:, None] if len(left) == 1 else x.swapaxes(-1, -2), g)
         if len(right) == 1:
             gy = gy[..., 0]
+        if i.releasing:  # x is often the largest array of a layer: it goes before gx, of the same size, is made
+            x = i.saved = None
+    if y is not None:
+        transposed = y[None, :] if len(right) == 1 else y.swapaxes(-1, -2)
+        if g.ndim == 2 and transposed.ndim == 2:
+            gx = g.dot(transposed)
+        elif transposed.ndim == 2 and g.ndim > 2:
+            gx = flat(g).dot(transposed).reshape(*g.shape[:-1], transposed.shape[-1])
+        else:
+            gx = xp.matmul(g, transposed)
+        if len(left) == 1:
+            gx = gx[..., 0, :]
     return gx, gy
 
 

@@ -6,7 +6,7 @@ The process is the unit of analysis: blocks of one process are never pooled with
 
 from statistics import median
 
-from gradmark.analyse.resampling import interval
+from gradmark.analyse.medians import median_interval
 from gradmark.records import Estimate, How, Measurement, Phase, Sample, Summary
 
 PHASES = ("primal", "forward", "backward", "total")
@@ -80,10 +80,8 @@ def _over_processes(values: list[float], floor: float, how: How) -> Estimate:
     """Median over processes with its percentile bootstrap interval."""
     middle = low = high = median(values)
     if min(values) < max(values):  # one process, or processes that agree, have no spread to resample
-        import numpy as np
-
-        low, high = interval(values, np.median)
-        # a quantile is interpolated, and may round beyond the values themselves
+        low, high = median_interval(values)
+        # the mean of two neighbours may round beyond them
         low = max(min(values), min(middle, low))
         high = min(max(values), max(middle, high))
     return Estimate(median=middle, low=low, high=high, floor=floor, processes=len(values), how=how)

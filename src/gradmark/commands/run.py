@@ -7,10 +7,8 @@ import click
 
 from gradmark.commands.measuring import DEFAULT_ENGINE, carry_out, dtype_option, measure, measuring, refuse_nothing
 from gradmark.engines import discovery
-from gradmark.records import Fit, Measurement, Run, Settings
+from gradmark.records import Run, Settings
 
-# Three sizes fit any curve of three parameters, and memory grows in steps.
-LEAST_SIZES = 4
 FORMATS = ["table", "go", "markdown", "json", "csv"]
 
 
@@ -116,9 +114,10 @@ def show(run: Run, form: str) -> None:
     elif form == "csv":
         click.echo(text.csv(run), nl=False)
     else:
-        fits, suspects = growth(run)
         from gradmark.analyse.estimates import summarise
+        from gradmark.analyse.growth import growth
 
+        fits, suspects = growth(run)
         summaries = [summarise(measurement) for measurement in run.measurements]  # once: each takes a bootstrap
         tables, said = view.tables(run, summaries), notes.notes(run, fits, suspects, summaries)
         if form == "markdown":
@@ -129,34 +128,3 @@ def show(run: Run, form: str) -> None:
             from gradmark.report.terminal import print_tables
 
             print_tables(tables, said, Console())
-
-
-def growth(run: Run) -> tuple[list[tuple[str, list[Fit]]], list[str]]:
-    """The fits of every engine and workload with enough sizes, and the suspects for what grows too fast."""
-    from gradmark.analyse.scaling import fits
-    from gradmark.analyse.suspects import suspects
-
-    found, suspected = [], []
-    for (name, parameter), measurements in families(run).items():
-        fitted = fits(measurements, parameter)
-        found.append((name, fitted))
-        suspected += [f"{name}: {text}" for text in suspects(fitted)]
-    return found, suspected
-
-
-def families(run: Run) -> dict[tuple[str, str], list[Measurement]]:
-    """Measurements that differ in one parameter alone, by name and parameter. Sizes of 0 have no place on a curve."""
-    from gradmark.analyse.scaling import work
-
-    groups: dict[tuple[str, str], list[Measurement]] = {}
-    for measurement in run.measurements:
-        cell = measurement.cell
-        for parameter, value in cell.params.items():
-            size = work(measurement) or value
-            if measurement.status != "ok" or isinstance(value, str) or isinstance(size, str) or size <= 0:
-                continue
-            others = [f"{key}={other}" for key, other in cell.params.items() if key != parameter]
-            kind = [f"{cell.dtype}"] if measurement.shapes else []
-            name = f"{'/'.join([cell.workload, *others, *kind])} {cell.engine}"
-            groups.setdefault((name, parameter), []).append(measurement)
-    return {key: members for key, members in groups.items() if len(members) >= LEAST_SIZES}

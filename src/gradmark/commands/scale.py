@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from gradmark.commands.measuring import DEFAULT_ENGINE, dtype_option, measure, measuring, refuse_nothing
-from gradmark.commands.run import LEAST_SIZES, families, growth, show
+from gradmark.commands.run import show
 from gradmark.engines import discovery
 from gradmark.errors import SelectionError
 from gradmark.records import Settings
@@ -21,6 +21,7 @@ def command(workload: str, engines: tuple[str, ...], dtypes: tuple[str, ...], se
 
     n counts elementary operations; of tensors flops, or bytes. Tensors are swept in float32 unless told otherwise.
     """
+    from gradmark.analyse.growth import LEAST_SIZES, families, growth
     from gradmark.analyse.scaling import counted_in
     from gradmark.measure.orchestrator import cells_of
     from gradmark.workloads.selection import select

@@ -2,7 +2,8 @@
 
 import msgspec
 
-from gradmark.commands.ops import Operation, cells_of, operations, print_operations
+from gradmark.analyse.operators import Operation, operations
+from gradmark.commands.ops import cells_of, print_operations
 from gradmark.records import Accuracy, Cell, Measurement, Memory, Phase, Sample, TapeSize
 from gradmark.workloads.operators import BASELINE, POINTS
 

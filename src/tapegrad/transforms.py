@@ -50,10 +50,12 @@ def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) ->
     chosen = tuple(operator.index(n) for n in ((argnums,) if one else argnums))  # type: ignore[union-attr,arg-type]
 
     def evaluate(*args: Any) -> tuple[float, Any]:
+        arrays = False
         for argnum in chosen:
             if not 0 <= argnum < len(args):
                 raise InputError(f"argnums asks for argument {argnum}, but the call has {len(args)} positional ones")
-        if any(holds_array(args[argnum]) for argnum in chosen):
+            arrays = arrays or holds_array(args[argnum])
+        if arrays:
             value, found = value_and_gradients(f, args, chosen)
             return value, found[0] if one else found
         tape = Tape()

@@ -15,4 +15,4 @@ cdef class Cotangents:
 cpdef list reachable(root)
 
 @cython.locals(cotangents=Cotangents, arrays=dict, owned=set, i=Instruction, primitive=Primitive, k=cython.Py_ssize_t)
-cpdef backward(root, seed, bint retain)
+cpdef propagate(root, seed, bint retain)

@@ -98,7 +98,7 @@ class Cotangents:
             namespace(before).add.at(before, piece.index, piece.values)
 
 
-def backward(root: Any, seed: Array, *, retain: bool) -> None:
+def propagate(root: Any, seed: Array, retain: bool) -> None:
     """Propagates a cotangent to all leaves below a node."""
     cotangents = Cotangents()
     arrays, owned = cotangents.arrays, cotangents.owned

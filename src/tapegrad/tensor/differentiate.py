@@ -25,33 +25,35 @@ def holds_array(tree: Any) -> bool:
     """Whether there is an array anywhere in a structure."""
     if isinstance(tree, dict):
         return any(map(holds_array, tree.values()))
-    if isinstance(tree, list | tuple):
+    if isinstance(tree, (list, tuple)):
         return any(map(holds_array, tree))
     return is_array(tree)
 
 
 def mapped(convert: Callable[[Any], Any], tree: Any) -> Any:
     """The same structure with each array or number converted, in order."""
-    kind = type(tree)
-    if kind is list:
-        return [mapped(convert, item) for item in tree]
     if isinstance(tree, dict):
         return {key: mapped(convert, item) for key, item in tree.items()}
-    if isinstance(tree, list | tuple):
+    if isinstance(tree, (list, tuple)):
         items = [mapped(convert, item) for item in tree]
+        kind = type(tree)
+        if kind is list:
+            return items
         return kind(*items) if hasattr(tree, "_fields") else kind(items)
     return convert(tree)
 
 
 def leaf(value: Any) -> Tensor:
     """A tensor that wants a gradient and shares the array's memory; numbers become float64."""
-    if isinstance(value, Tensor):
+    xp = namespace(value)
+    if type(value) is xp.ndarray:
+        array = value
+    elif type(value) is Tensor:
         array = value._array
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        array = namespace(value).asarray(value, dtype=float)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        array = xp.asarray(value, dtype=float)
     else:
-        xp = namespace(value)
-        array = value if type(value) is xp.ndarray else _plain_array(value, xp)
+        array = _plain_array(value, xp)
     if array.dtype.kind != "f":
         raise DtypeError(
             f"expected arrays of floating-point numbers to differentiate by, got dtype {array.dtype}; "
@@ -104,11 +106,11 @@ def value_and_gradients(
     for k in chosen:
         made[k], leaves[k] = lifted(args[k])
     result = f(*made)
-    if isinstance(result, Tensor) and result.size == 1:
+    if type(result) is Tensor and result.size == 1:
         value = result.item()
         if result.requires_grad:
             result.backward()
-    elif isinstance(result, int | float):
+    elif isinstance(result, (int, float)):
         value = float(result)
     else:
         shape = f" of shape {result.shape}" if isinstance(result, Tensor) else ""

@@ -321,6 +321,14 @@ def _integers(value: Value, what: str) -> Array:
     return made
 
 
+def _within(indices: Array, end: int) -> bool:
+    """Whether all indices are from 0 up to but not including the end."""
+    if indices.size <= 32:  # a list of so few is quicker than a reduction
+        return all(0 <= index < end for index in indices.reshape(-1).tolist())
+    # as unsigned numbers negative ones are very large: one comparison for both bounds
+    return bool(indices.view(f"u{indices.itemsize}").max() < end)
+
+
 def matmul(x: Value, y: Value) -> Tensor:
     """The product of matrices, of stacks of them, or of vectors, as NumPy's @."""
     return apply(products.MATMUL, (x, y))
@@ -368,8 +376,7 @@ def softmax_cross_entropy(logits: Value, labels: Value, reduction: Literal["mean
         raise ShapeError("softmax_cross_entropy wants logits with the classes on the last axis, got shape ()")
     if labels.shape != shape[:-1]:
         raise ShapeError(f"logits of shape {shape} want labels of shape {shape[:-1]}, got {labels.shape}")
-    # as unsigned numbers negative ones are very large: one comparison for both bounds
-    if labels.size and not labels.view(f"u{labels.itemsize}").max() < shape[-1]:
+    if not _within(labels, shape[-1]):
         raise InputError(f"expected labels from 0 to {shape[-1] - 1}, got {labels.min()} to {labels.max()}")
     return apply(neural.CROSS_ENTROPY, (logits,), (labels, reduction))
 

@@ -1,5 +1,6 @@
 # The C layout of the classes of tensor.py, and the C types of its functions.
 cimport cython
+from tapegrad.tensor.backward cimport propagate
 from tapegrad.tensor.instruction cimport Instruction, Primitive
 from tapegrad.tensor.namespaces cimport namespace
 

@@ -18,7 +18,7 @@ from tapegrad.errors import (
     ShapeError,
     TapegradError,
 )
-from tapegrad.tensor.backward import backward, stats
+from tapegrad.tensor.backward import propagate, stats
 from tapegrad.tensor.exposure import expose, expose_views, exposed, watch
 from tapegrad.tensor.instruction import Instruction, Leaf, Primitive, TensorStats
 from tapegrad.tensor.namespaces import Array, namespace
@@ -212,7 +212,7 @@ class Tensor:
             seed = xp.asarray(seed._array if isinstance(seed, Tensor) else seed, dtype=self.dtype)
             if seed.shape != self.shape:
                 raise ShapeError(f"expected a seed of shape {self.shape}, got {seed.shape}")
-        backward(self._node, seed, retain=retain)
+        propagate(self._node, seed, retain)
 
     def detach(self) -> "Tensor":
         """The same numbers as a constant."""
@@ -360,7 +360,7 @@ def _as_array(value: Any, *, copy: bool, wrong: type[TapegradError]) -> Array:
 
 def operand(value: Any) -> Any:
     """A value as a primitive takes it: an array, or a Python number, which leaves dtypes alone."""
-    return value if isinstance(value, int | float) else _as_array(value, copy=False, wrong=OperandError)
+    return value if isinstance(value, (int, float)) else _as_array(value, copy=False, wrong=OperandError)
 
 
 def _index(index: Any) -> Any:
@@ -414,7 +414,7 @@ def apply(primitive: Primitive, operands: tuple[Any, ...], settings: Any = None)
             array = value
         else:
             array = operand(value)
-            if not isinstance(array, int | float):
+            if not isinstance(array, (int, float)):
                 raw = [array] if raw is None else [*raw, array]
                 if xp is None:
                     xp = namespace(array)

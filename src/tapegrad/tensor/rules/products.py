@@ -16,8 +16,11 @@ def flat(x: Array) -> Array:
 def forward_matmul(i: Instruction, x: Array, y: Array) -> Array:
     """x·y. A stack of matrices times one matrix is one product of a tall matrix."""
     i.saved = (y if i.needs[0] else None, x if i.needs[1] else None)
-    if getattr(y, "ndim", 0) == 2 and getattr(x, "ndim", 0) > 2 and x.flags.c_contiguous:
-        return i.xp.matmul(flat(x), y).reshape(*x.shape[:-1], y.shape[-1])
+    left, right = getattr(x, "ndim", 0), getattr(y, "ndim", 0)
+    if right == 2 and left == 2:
+        return x.dot(y)
+    if right == 2 and left > 2 and x.flags.c_contiguous:
+        return flat(x).dot(y).reshape(*x.shape[:-1], y.shape[-1])
     return i.xp.matmul(x, y)
 
 

@@ -17,6 +17,7 @@ run: $(VENV)/built
 
 test: $(VENV)/built $(VENV)/test
 	$(BIN)/python -m pytest
+	$(BIN)/gradmark check
 
 lint: $(VENV)/built $(VENV)/lint
 	$(BIN)/ruff check .

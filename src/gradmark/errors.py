@@ -17,13 +17,25 @@ class EngineError(GradmarkError):
     """An engine cannot be loaded or breaks the protocol."""
 
 
+class MissingEngineError(EngineError):
+    """The package that an engine is, or adapts, is not installed."""
+
+
 class UnsupportedError(GradmarkError):
     """An engine says that it cannot run a workload; the row says so too."""
 
 
 class StoreError(GradmarkError):
-    """A run file cannot be read or written."""
+    """A run file or a baseline cannot be read or written."""
 
 
 class UnlikeRunsError(GradmarkError):
     """Runs of different machines or settings were to be compared."""
+
+
+class ConfigurationError(GradmarkError):
+    """`[tool.gradmark]` in pyproject.toml says something that is not understood."""
+
+
+class RevisionError(GradmarkError):
+    """The revision to compare with cannot be found or built; that is no regression."""

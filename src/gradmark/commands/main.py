@@ -15,6 +15,8 @@ VERBS = {
     "contract": "The performance contract, promise by promise, with evidence.",
     "hypothesis": "A claim, its two arms, the measured verdict.",
     "ops": "Operator by operator: forward, backward, saved bytes, allocations, error.",
+    "baseline": "The numbers that must not get worse: update or show them.",
+    "check": "The gate: has anything become worse?",
     "list": "Workloads, engines, runs.",
     "doctor": "Is this machine fit to measure on, and what to do about it.",
 }

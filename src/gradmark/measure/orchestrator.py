@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import msgspec
 
 from gradmark.engines import discovery
-from gradmark.measure import environment, process
+from gradmark.measure import environment, inspector, process
 from gradmark.measure.job import Job, Result
 from gradmark.records import FORMAT_VERSION, Cell, Instructions, Measurement, Run, Sample, Settings
 from gradmark.workloads.workload import Workload
@@ -111,21 +111,7 @@ class Orchestrator:
             return
         result = process.run(self._job("inspect", cell))
         self._remember(cell, result)
-        self._put(
-            Measurement(
-                cell=cell,
-                status=result.status,
-                message=result.message,
-                tape=result.tape,
-                memory=result.memory,
-                accuracy=result.accuracy,
-                operations=result.operations,
-                flops=result.flops,
-                bytes=result.bytes,
-                shapes=result.shapes,
-                warnings=result.warnings,
-            )
-        )
+        self._put(inspector.of(cell, result))
 
     def _sampler(self, number: int) -> Callable[[Cell], None]:
         def sample(cell: Cell) -> None:

@@ -12,6 +12,7 @@ import msgspec
 
 from gradmark.errors import StoreError
 from gradmark.records import FORMAT_VERSION, Run
+from gradmark.store.writing import replace
 
 FOLDER = Path(".gradmark") / "runs"
 # A run file is some hundred kilobytes; less than this on the disk is a disk that is about to be full.
@@ -43,17 +44,8 @@ def path_of(run: Run, folder: Path) -> Path:
 
 
 def save(run: Run, path: Path) -> None:
-    """Writes a run to a temporary name, waits until it is on the disk, and renames it."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(msgspec.json.encode(run))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise StoreError(f"{path} cannot be written: {error.strerror}; what was there before is untouched") from error
+    """Writes a run in place of what the file had."""
+    replace(path, msgspec.json.encode(run))
 
 
 def load(path: Path) -> Run:

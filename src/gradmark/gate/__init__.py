@@ -1,0 +1,1 @@
+"""The gate: what changed for the worse."""

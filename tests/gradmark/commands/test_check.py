@@ -1,0 +1,89 @@
+"""The gate as a user has it: a baseline, a check, and what has become worse."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+FILE = Path("gradmark-baseline.json")
+
+
+@pytest.fixture
+def kept(gradmark):
+    """A baseline of two cells of the scalar suite, in the current folder."""
+    called = gradmark("baseline", "update", "expression", "reuse", "-e", "tapegrad")
+    assert (called.code, called.out) == (0, "gradmark-baseline.json: 3 cells, 3 changed; commit it\n")
+    return FILE
+
+
+def edited(change):
+    found = json.loads(FILE.read_text())
+    change(found)
+    FILE.write_text(json.dumps(found))
+
+
+def test_unchanged_and_written_again(gradmark, kept):
+    called = gradmark("check", "expression", "reuse")
+    assert (called.code, called.out) == (0, "pass against gradmark-baseline.json: 15 pass\n")
+    before = FILE.read_bytes()
+    assert gradmark("baseline", "update", "expression").out == "gradmark-baseline.json: 3 cells, 0 changed; commit it\n"
+    assert FILE.read_bytes() == before
+    shown = gradmark("baseline", "show")
+    assert shown.out.splitlines()[0].startswith(
+        "expression/float64/cpu@tapegrad: allocations 0, gradient_error 7.6e-17, "
+    )
+
+
+def test_worse_better_new_vanished_and_elsewhere(gradmark, kept, tmp_path, monkeypatch):
+    def change(found):
+        cells = found["cells"]
+        cells["expression/float64/cpu@tapegrad"]["metrics"]["tape_instructions"] = 2
+        cells["reuse/float64/cpu@tapegrad:fresh"]["metrics"]["tape_instructions"] = 99
+        cells["gone/float64/cpu@tapegrad"] = cells.pop("reuse/float64/cpu@tapegrad")
+        found["environment"]["python"] = "CPython 2.7"
+
+    edited(change)
+    (tmp_path / "pyproject.toml").write_text('[tool.gradmark]\nselect = ["expression", "reuse"]\n')
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    called = gradmark("check", "--format", "junit", "--output", "junit.xml")
+    assert called.code == 1
+    lines = called.out.splitlines()
+    assert lines[0].startswith("fail         expression/float64/cpu@tapegrad tape_instructions: 2 → 3 (+50.0 %)")
+    assert lines[1].startswith("inconclusive gone/float64/cpu@tapegrad status: vanished")
+    assert lines[2].startswith("improved     reuse/float64/cpu@tapegrad:fresh tape_instructions: 99 → 14 (-85.9 %)")
+    assert lines[3].startswith("new          reuse/float64/cpu@tapegrad status: not in the baseline")
+    assert lines[4].startswith("note         python: CPython 2.7 in the baseline, CPython 3.")
+    assert lines[5].startswith("note         not compared, because of that: allocations, peak_bytes")
+    assert Path("junit.xml").read_text().count("<failure") == 1
+    assert (tmp_path / "summary.md").read_text().startswith("### ❌ gradmark: fail")
+
+
+def test_a_faulty_engine_fails(gradmark, kept):
+    edited(lambda found: found.update(cells={
+        name.replace("@tapegrad", "@faults.engines:Allocates"): cell for name, cell in found["cells"].items()
+    }))  # fmt: skip
+    called = gradmark("check", "expression", "-e", "faults.engines:Allocates")
+    assert called.code == 1
+    assert "fail         expression/float64/cpu@faults.engines:Allocates allocations: 0 → " in called.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["check"], "there is no gradmark-baseline.json; make one with `gradmark baseline update`"),
+        (["check", "--budget", "tmie=3%"], "--budget tmie=3% has 'tmie', which is no metric; allowed are time"),
+        (["check", "pol"], "no workload or suite is called 'pol'; did you mean poly?"),
+        (["baseline", "show"], "there is no gradmark-baseline.json"),
+        (["baseline", "update", "-e", "tapgrad"], "no engine is called 'tapgrad'; did you mean tapegrad"),
+    ],
+)
+def test_wrong_usage(gradmark, arguments, message):
+    called = gradmark(*arguments)
+    assert (called.code, called.out) == (2, "")
+    assert called.err.startswith(f"gradmark: {message}")
+
+
+def test_a_damaged_baseline_is_refused_and_untouched(gradmark):
+    FILE.write_text("{")
+    assert gradmark("baseline", "update", "expression").code == 2
+    assert FILE.read_text() == "{"

@@ -160,8 +160,9 @@ class Tensor:
         return self._array.size  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
+        text = repr(namespace(self._array).asarray(self._array))
         wanted = ", requires_grad=True" if self.requires_grad else ""
-        return f"Tensor({self._array!r}{wanted})"
+        return f"Tensor{text[text.index('(') : -1]}{wanted})"
 
     def __len__(self) -> int:
         if not self._array.shape:

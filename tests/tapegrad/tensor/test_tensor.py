@@ -23,8 +23,9 @@ def test_attributes():
     assert x.grad is None
     assert type(x.data) is np.ndarray
     assert [row.shape for row in x] == [(3,), (3,)]
-    assert repr(Tensor([1.0, 2.0])) == "Tensor(array([1., 2.]))"
-    assert repr(leaf([1.0])) == "Tensor(array([1.]), requires_grad=True)"
+    assert repr(Tensor([1.0, 2.0])) == "Tensor([1., 2.])"
+    assert repr(leaf([1.0])) == "Tensor([1.], requires_grad=True)"
+    assert repr(leaf([1.0]).sum()) == "Tensor(1., requires_grad=True)"
 
 
 @pytest.mark.parametrize("value", [2, 2.0, True, [1, 2], [[1.5], [2]], (1.0, 2.0), np.float32(3), np.arange(3)])

@@ -24,8 +24,12 @@ def namespace(array: Array) -> Any:
     """The namespace of an array; numbers and lists are NumPy's."""
     found = _known.get(type(array))
     if found is None:
-        plain = isinstance(array, numpy.generic) or not hasattr(array, "__array_namespace__")
-        found = _known[type(array)] = numpy if plain else array.__array_namespace__()
+        library = type(array).__module__.partition(".")[0]
+        if hasattr(array, "__array_namespace__") and not isinstance(array, numpy.generic):
+            found = array.__array_namespace__()
+        else:  # CuPy's arrays do not say it
+            found = importlib.import_module(library) if library in SPECIAL else numpy
+        _known[type(array)] = found
     return found
 
 

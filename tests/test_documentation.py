@@ -11,6 +11,7 @@ import pytest
 import gradmark
 import gradmark.units
 import tapegrad
+import tapegrad.tensor
 import tapegrad.testing
 
 ROOT = Path(__file__).parents[1]
@@ -20,7 +21,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 def documented():
     """Everything public, and the members of public classes."""
-    for package in (tapegrad, gradmark):
+    for package in (tapegrad, tapegrad.tensor, gradmark):
         for name in package.__all__:
             thing = getattr(package, name)
             yield f"{package.__name__}.{name}", thing
@@ -50,6 +51,12 @@ def test_everything_public_has_a_docstring_whose_examples_run(name, thing):
     text = inspect.getdoc(thing)
     assert text
     run(name, text)
+
+
+@pytest.mark.parametrize("name", tapegrad.tensor.__all__)
+def test_every_function_of_tensors_is_on_its_page(name):
+    page = (ROOT / "docs" / "reference" / "tensor.md").read_text()
+    assert name in re.findall(r"\w+", " ".join(re.findall(r"`([^`]*)`", page)))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

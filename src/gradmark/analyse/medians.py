@@ -47,11 +47,11 @@ def _shares(n: int) -> list[tuple[int, int, float]]:
 
     def at_most(i: int) -> float:
         """That the m-th smallest draw is among the i smallest values: at least m draws are."""
-        return sum(math.comb(n, k) * i**k * (n - i) ** (n - k) for k in range(m, n + 1)) / n**n
+        return float(sum(math.comb(n, k) * i**k * (n - i) ** (n - k) for k in range(m, n + 1)) / n**n)
 
     def apart(i: int, j: int) -> float:
         """That m draws are among the i smallest values and all others above the j smallest."""
-        return math.comb(n, m) * i**m * (n - j) ** (n - m) / n**n
+        return float(math.comb(n, m) * i**m * (n - j) ** (n - m) / n**n)
 
     if n % 2:
         return [(i, i, at_most(i + 1) - at_most(i)) for i in range(n)]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from gradmark.commands import report
 from gradmark.commands.measuring import DEFAULT_ENGINE, carry_out, dtype_option, measure, measuring, refuse_nothing
 from gradmark.engines import discovery
 from gradmark.records import Run, Settings
@@ -19,6 +20,7 @@ FORMATS = ["table", "go", "markdown", "json", "csv"]
 @dtype_option
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Also write the run to this file.")
+@click.option("--html", "html_file", type=click.Path(path_type=Path), help="Also write a page that shows the run.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be measured.")
 @click.option("--resume", metavar="RUN", help="Go on with an interrupted run: its id, its file, or `latest`.")
 @measuring
@@ -29,6 +31,7 @@ def command(
     dtypes: tuple[str, ...],
     form: str,
     json_file: Path | None,
+    html_file: Path | None,
     dry_run: bool,
     resume: str | None,
     settings: Settings,
@@ -53,7 +56,7 @@ def command(
         begun = runs.load(place)
         if not begun.finished:
             refuse_elsewhere(begun)
-        ready(json_file)
+        ready(json_file, html_file)
         run, path = carry_out(begun, store, place)
     else:
         engines = engines or (DEFAULT_ENGINE,)
@@ -66,10 +69,12 @@ def command(
                 click.echo(f"{row_name(cell)}  {cell.engine}")
             click.echo(f"{len(cells)} cells, {settings.processes} processes each")
             return
-        ready(json_file)
+        ready(json_file, html_file)
         run, path = measure(cells, settings, store)
     if json_file is not None:
         runs.save(run, json_file)
+    if html_file is not None:
+        report.write([run], html_file)
     show(run, form)
     if form == "table":
         click.echo(f"\nrun file: {path}")
@@ -79,11 +84,13 @@ def command(
         sys.exit(1)
 
 
-def ready(json_file: Path | None) -> None:
-    """Raises before measuring if the file cannot be written after it."""
+def ready(json_file: Path | None, html_file: Path | None) -> None:
+    """Raises before measuring if a file cannot be written after it."""
     from gradmark.errors import StoreError
     from gradmark.store import runs
 
+    if html_file is not None:
+        report.ready(html_file)
     if json_file is None:
         return
     runs.ready(json_file.parent)

@@ -1,0 +1,89 @@
+"""`gradmark report`: one self-contained HTML page of one run or several."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from gradmark.records import Run, Verdict
+
+
+@click.command()
+@click.argument("names", metavar="[RUN]…", nargs=-1)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    default=Path("report.html"),
+    show_default=True,
+    help="The file to write.",
+)
+@click.option("--open", "show", is_flag=True, help="Open it in a browser.")
+@click.option(
+    "--store", type=click.Path(path_type=Path), default=None, help="Folder of run files. Default: .gradmark/runs."
+)
+def command(names: tuple[str, ...], output: Path, show: bool, store: Path | None) -> None:
+    """Write a page that shows where time and memory go: tables, plots, verdicts.
+
+    RUN is an id, the start of one, a file, or `latest`, which is the default. Of several runs the page shows the newest
+    measurement of each row, and the history of all.
+    """
+    from gradmark.store import runs
+
+    ready(output)
+    folder = store or runs.FOLDER
+    write([runs.load(runs.find(name, folder)) for name in names or ("latest",)], output)
+    click.echo(f"report: {output}")
+    if show:
+        import webbrowser
+
+        webbrowser.open(output.resolve().as_uri())
+
+
+def ready(output: Path) -> None:
+    """Raises if the page cannot be written, before anything takes long."""
+    from gradmark.errors import StoreError
+    from gradmark.store import runs
+
+    if output.is_dir():
+        raise StoreError(f"{output} is a folder; name a file, such as {output / 'report.html'}")
+    runs.ready(output.parent)
+
+
+def write(runs: Sequence[Run], output: Path) -> None:
+    """The page of these runs, in place of what the file had."""
+    from gradmark.report.page.html import render
+    from gradmark.report.page.page import page
+    from gradmark.store.writing import replace
+
+    replace(output, render(page(runs, against_baseline(runs))).encode())
+
+
+def against_baseline(runs: Sequence[Run]) -> Verdict | None:
+    """The newest run's exact metrics against the baseline of the current folder; None where there is none."""
+    import msgspec
+
+    from gradmark.gate import configuration, exact
+    from gradmark.gate.findings import Gate
+    from gradmark.report.gate import counts, lines
+    from gradmark.store import baselines
+
+    if not baselines.FILE.is_file():
+        return None
+    newest = max(runs, key=lambda run: run.started)
+    before = baselines.load(baselines.FILE)
+    # A run need not have all of the baseline; what it has not measured is no finding.
+    measured = {baselines.key(m.cell) for m in newest.measurements}
+    there = {name: kept for name, kept in before.cells.items() if name in measured}
+    before = msgspec.structs.replace(before, cells=there)
+    now = baselines.described(newest.environment)
+    found = exact.compare(before, newest.measurements, now, configuration.read())
+    gate = Gate(against=str(baselines.FILE), findings=found)
+    words: dict[str, Literal["kept", "broken", "undecided"]] = {"pass": "kept", "fail": "broken"}
+    summary = f"against {gate.against}: {counts(gate) or 'nothing to compare'}"
+    return Verdict(
+        claim="nothing is worse than in the baseline",
+        verdict=words.get(gate.answer, "undecided") if there else "not measured",
+        evidence="; ".join([summary, *(" ".join(line.split()) for line in lines(gate)[:-1])]),
+    )

@@ -1,0 +1,33 @@
+// The page as a whole: light and dark, and printing.
+"use strict";
+const button = document.getElementById("theme");
+const system = matchMedia("(prefers-color-scheme: dark)");
+const remembered = (() => {
+  try { return localStorage.getItem("gradmark-theme"); } catch { return null; } // a browser may refuse it to files
+})();
+
+function setTheme(name) {
+  document.documentElement.dataset.theme = name;
+  button.textContent = name === "dark" ? "Light" : "Dark";
+  if (window.Plotly) all("figure.chart").filter((figure) => figure.view).forEach(draw);
+}
+
+setTheme(remembered ?? (system.matches ? "dark" : "light"));
+system.addEventListener("change", (event) => { if (!remembered) setTheme(event.matches ? "dark" : "light"); });
+button.addEventListener("click", () => {
+  setTheme(theme() === "dark" ? "light" : "dark");
+  try { localStorage.setItem("gradmark-theme", theme()); } catch { /* the choice then holds until the page is closed */ }
+});
+
+// On paper everything is open, drawn and light.
+let before = null;
+addEventListener("beforeprint", () => {
+  before = theme();
+  setTheme("light");
+  all("details:not(.menu)").forEach((one) => (one.open = true));
+  if (window.Plotly) drawAll();
+});
+addEventListener("afterprint", () => setTheme(before));
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") all("details.menu[open]").forEach((one) => { one.open = false; one.querySelector("summary").focus(); });
+});

@@ -1,0 +1,100 @@
+"""Bars: forward and backward, and memory, of every row; lengths compare the engines on one workload.
+
+In: material. Out: plain rows with the lengths of their bars in percent and the numbers beside them.
+"""
+
+from collections.abc import Callable
+
+from gradmark import units
+from gradmark.records import Record
+from gradmark.report.columns import cells
+from gradmark.report.page.material import Material
+from gradmark.report.rows import Row
+
+
+class Bar(Record, frozen=True, kw_only=True):
+    """One row: two parts of a bar, in percent of the longest on the same workload, and its numbers as text."""
+
+    workload: str
+    engine: str
+    first: float
+    second: float
+    numbers: list[str]
+
+
+class Bars(Record, frozen=True, kw_only=True):
+    """The bars of a section; `gaps` says what has none, and why."""
+
+    heads: list[str]
+    bars: list[Bar]
+    gaps: list[str]
+
+
+def phases(material: Material) -> Bars:
+    """Forward and backward, stacked, with their ratio."""
+    shown = [e.row for e in material.fine if e.row.forward and e.row.backward]
+    lengths = _longest(shown, lambda row: sum(part.median for part in (row.forward, row.backward) if part))
+    bars = []
+    for row in shown:
+        assert row.forward is not None
+        assert row.backward is not None
+        whole, texts = lengths[row.workload], cells(row)
+        first, second = (_percent(part.median, whole) for part in (row.forward, row.backward))
+        bars.append(
+            Bar(
+                workload=row.workload,
+                engine=row.engine,
+                first=first,
+                second=second,
+                numbers=[texts["forward"], texts["backward"], texts["ratio"]],
+            )
+        )
+    return Bars(heads=["forward", "backward", "bwd/fwd"], bars=bars, gaps=_gaps(material, shown, "backward"))
+
+
+def memory(material: Material) -> Bars:
+    """Peak, and how much of it is retained after forward; allocations; the tape."""
+    shown = [e.row for e in material.fine if e.row.peak_bytes is not None]
+    lengths = _longest(shown, lambda row: row.peak_bytes or 0)
+    bars = []
+    for row in shown:
+        peak, retained = row.peak_bytes or 0, row.retained_bytes
+        held = min(retained or 0, peak)
+        texts, whole = cells(row), lengths[row.workload]
+        bars.append(
+            Bar(
+                workload=row.workload,
+                engine=row.engine,
+                first=_percent(held, whole),
+                second=_percent(peak - held, whole),
+                numbers=[
+                    texts["peak_bytes"],
+                    "n/a" if retained is None else units.size(retained),
+                    texts["allocations"],
+                    texts["tape"],
+                ],
+            )
+        )
+    return Bars(heads=["peak", "retained", "allocs", "tape"], bars=bars, gaps=_gaps(material, shown, "peak_bytes"))
+
+
+def _longest(rows: list[Row], length: Callable[[Row], float]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for row in rows:
+        found[row.workload] = max(found.get(row.workload, 0.0), length(row))
+    return found
+
+
+def _percent(part: float, whole: float) -> float:
+    return round(100.0 * max(part, 0.0) / whole, 1) if whole > 0 else 0.0
+
+
+def _gaps(material: Material, shown: list[Row], number: str) -> list[str]:
+    """Why rows are not among the bars, each reason once for each engine."""
+    there = {id(row) for row in shown}
+    counted: dict[tuple[str, str], int] = {}
+    for entry in material.fine:
+        if id(entry.row) not in there:
+            key = (entry.row.engine, entry.row.reasons.get(number, "it was not measured"))
+            counted[key] = counted.get(key, 0) + 1
+    return [f"{count} rows of {engine}: {reason}." for (engine, reason), count in counted.items()]

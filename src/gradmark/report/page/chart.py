@@ -1,0 +1,63 @@
+"""Charts: what a plot shows, as plain data. One chart has many views; the reader chooses one by its keys.
+
+Out: records that `plots.js` draws as they are; nothing is computed there.
+"""
+
+from typing import Literal
+
+from gradmark.records import Record
+
+Unit = Literal["time", "bytes", "count", ""]
+# points: marks with intervals. line, dashed: curves. dots: many small marks.
+Style = Literal["points", "open", "line", "dashed", "joined", "dots", "change"]
+
+
+class Axis(Record, frozen=True, kw_only=True):
+    """Times are in nanoseconds, and drawn with the prefix that fits."""
+
+    title: str
+    unit: Unit = ""
+    log: bool = False
+    names: list[str] = []  # of the places 0, 1, …, where the axis is no number
+
+
+class Series(Record, frozen=True, kw_only=True):
+    """One entry of the legend; `colour` is the place of its engine. Of dots, x is the place of the first."""
+
+    name: str
+    x: list[float]
+    y: list[float]
+    style: Style
+    colour: int = 0
+    text: list[str] = []  # what is shown over each point
+    low: list[float] = []
+    high: list[float] = []
+
+
+class View(Record, frozen=True, kw_only=True):
+    """One choice of what is drawn. The summary says the same in words; where nothing can be drawn, it says why."""
+
+    keys: list[str]
+    summary: str
+    x: Axis
+    y: Axis
+    series: list[Series]
+
+
+class Chart(Record, frozen=True, kw_only=True):
+    """A plot with a select for each key of its views."""
+
+    id: str
+    title: str
+    selects: list[str]
+    views: list[View]
+    missing: str = ""  # why there are no views
+
+
+def short(number: float) -> float:
+    """Four digits: more cannot be seen, and a page has many numbers.
+
+    >>> short(123456.0), short(0.00012345678)
+    (123500.0, 0.0001235)
+    """
+    return float(f"{number:.4g}")

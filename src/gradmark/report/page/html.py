@@ -1,0 +1,49 @@
+"""HTML: one file with everything in it: styles, scripts, plotly, data. It needs no network, and asks for none.
+
+In: a page. Out: text. The template escapes all text; data goes in as JSON that cannot end its script.
+"""
+
+import re
+from importlib.resources import files
+
+import msgspec
+
+from gradmark.report.page.page import Page
+
+SCRIPTS = ("table.js", "plots.js", "page.js")
+
+
+def render(page: Page) -> str:
+    """The page as one HTML document."""
+    import jinja2
+
+    assets = files("gradmark.report.page") / "assets"
+    environment = jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=jinja2.FunctionLoader(lambda name: (assets / name).read_text(encoding="utf-8")),
+    )
+    environment.filters["code"] = _code
+    plotly = (files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8") if page.charts else ""
+    return environment.get_template("page.html").render(
+        page=page,
+        style=(assets / "page.css").read_text(encoding="utf-8"),
+        scripts="\n".join((assets / name).read_text(encoding="utf-8") for name in SCRIPTS),
+        plotly=plotly,
+        data=data(page),
+    )
+
+
+def _code(text: str) -> str:
+    """Escaped text in which what stands between backticks is code."""
+    import markupsafe
+
+    return markupsafe.Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(markupsafe.escape(text))))
+
+
+def data(page: Page) -> str:
+    """What the plots are drawn from, as JSON. Escaped so that no name can close the script element."""
+    text = msgspec.json.encode({chart.id: chart for chart in page.charts}).decode()
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

@@ -1,0 +1,130 @@
+"""The page: all that the HTML file shows, as plain data.
+
+In: one or more runs, and the gate's verdict if there is one. Out: a `Page`, whose names `html` escapes.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from gradmark import units
+from gradmark.analyse.contract import contract
+from gradmark.analyse.hypotheses import BUILT_IN, judge
+from gradmark.records import Record, Run, Verdict
+from gradmark.report.characters import one_line
+from gradmark.report.notes import Note, notes
+from gradmark.report.page import bars, curves, grid, heat, points
+from gradmark.report.page.cards import Card, cards
+from gradmark.report.page.chart import Chart
+from gradmark.report.page.material import Material
+
+
+class Growth(Record, frozen=True, kw_only=True):
+    """One fit in words."""
+
+    name: str
+    metric: str
+    exponent: str
+    interval: str
+    verdict: str
+
+
+class Page(Record, frozen=True, kw_only=True):
+    """Everything, in the order in which it is shown."""
+
+    title: str
+    facts: list[tuple[str, str]]  # machine, commit, settings
+    cards: list[Card]
+    notes: list[Note]
+    grid: grid.Grid
+    phases: bars.Bars
+    scaling: Chart
+    growth: list[Growth]
+    operators: list[heat.Heat]
+    memory: bars.Bars
+    accuracy: Chart
+    samples: Chart
+    engines: heat.Heat | None
+    first_call: Chart
+    pareto: Chart
+    history: Chart
+    verdicts: list[Verdict]
+
+    @property
+    def charts(self) -> list[Chart]:
+        """What plotly draws."""
+        found = [self.scaling, self.accuracy, self.samples, self.first_call, self.pareto, self.history]
+        return [chart for chart in found if chart.views]
+
+
+def page(runs: Sequence[Run], gate: Verdict | None = None, changes: points.Changes | None = None) -> Page:
+    """The page of these runs: the newest measurement of each cell, and the history of all."""
+    material = Material(runs)
+    promises = list(_promises(material))
+    return Page(
+        title=f"Gradmark: {material.run.id}",
+        facts=list(_facts(material)),
+        cards=cards(material, promises, gate),
+        notes=[*_left_out(material), *notes(material.run, *material.growth, material.summaries)],
+        grid=grid.grid(material),
+        phases=bars.phases(material),
+        scaling=curves.scaling(material),
+        growth=[
+            Growth(
+                name=one_line(name),
+                metric=fit.metric,
+                exponent=f"{fit.p:.2f}",
+                interval=f"{fit.low:.2f} to {fit.high:.2f}",
+                verdict=fit.verdict,
+            )
+            for name, fits in material.growth[0]
+            for fit in fits
+        ],
+        operators=heat.operators(material),
+        memory=bars.memory(material),
+        accuracy=points.accuracy(material),
+        samples=curves.samples(material),
+        engines=heat.side_by_side(material),
+        first_call=points.first_call(material),
+        pareto=points.pareto(material),
+        history=points.history(material, changes),
+        verdicts=[*([gate] if gate else []), *promises, *_hypotheses(material)],
+    )
+
+
+def _facts(material: Material) -> Iterator[tuple[str, str]]:
+    run = material.run
+    environment, settings = run.environment, run.settings
+    yield "run", run.id if len(material.runs) == 1 else f"{run.id}, the newest of {len(material.runs)}"
+    yield "started", run.started.replace("T", " ")[:16] + " UTC"
+    yield "machine", f"{one_line(environment.cpu)}, {environment.cores} cores, {units.size(environment.memory_bytes)}"
+    yield "system", one_line(f"{environment.os}, {environment.python}")
+    yield "commit", one_line(", ".join(material.commits))
+    yield "processes", f"{settings.processes} for each row, interleaved; {settings.blocks} blocks in each"
+    yield "threads", str(settings.threads)
+    yield "seed", str(settings.seed)
+    if environment.packages:
+        yield "packages", one_line(", ".join(f"{name} {version}" for name, version in environment.packages.items()))
+
+
+def _left_out(material: Material) -> Iterator[Note]:
+    for run, reasons in material.left_out.items():
+        text = f"run {run} is only in the history: its times do not compare ({'; '.join(reasons)})."
+        yield Note(level="warning", text=one_line(text))
+    if material.merged > 1 and len(material.commits) > 1:
+        text = f"the rows come from {material.merged} runs of different commits: {', '.join(material.commits)}."
+        yield Note(level="warning", text=one_line(text))
+
+
+def _promises(material: Material) -> Iterator[Verdict]:
+    """The contract of every engine that was measured on some of its workloads."""
+    for engine in dict.fromkeys(m.cell.engine for m in material.run.measurements):
+        found = contract(material.run.measurements, engine)
+        if any(verdict.verdict != "not measured" for verdict in found):
+            yield from found
+
+
+def _hypotheses(material: Material) -> Iterator[Verdict]:
+    """The built-in ones that the run can judge."""
+    for hypothesis in BUILT_IN:
+        found = judge(hypothesis, material.run.measurements)
+        if found.verdict != "not measured":
+            yield found

@@ -20,6 +20,10 @@ FORMATS = ["table", "markdown", "junit", "bencher", "github-benchmark", "json"]
 
 @click.command()
 @click.option(
+    "--against", metavar="REF", help="Build this git revision, and measure both side by side, times included."
+)
+@click.option("--pairs", type=click.IntRange(2), default=12, show_default=True, help="Pairs of processes for each row.")
+@click.option(
     "--budget", "budgets", multiple=True, metavar="METRIC=AMOUNT", help="Such as time=2%; wins over the file."
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
@@ -30,6 +34,8 @@ def command(
     engines: tuple[str, ...],
     keyword: str | None,
     file: Path,
+    against: str | None,
+    pairs: int,
     budgets: tuple[str, ...],
     form: str,
     output: Path | None,
@@ -38,14 +44,18 @@ def command(
     """Has anything become worse?
 
     Exact metrics (allocations, leaks, peak memory, tape instructions, gradient error) are compared with
-    gradmark-baseline.json, which takes seconds. Exit code 0: no; 1: yes; 2: wrong usage; 3: inconclusive.
+    gradmark-baseline.json, which takes seconds. With --against, they and times are compared with another revision,
+    measured side by side. Exit code 0: no; 1: yes; 2: wrong usage; 3: inconclusive.
     """
     from gradmark.gate.configuration import read
     from gradmark.gate.findings import EXIT_CODES
 
     said = read(budgets)
     cells = planned(said, select, engines, keyword)
-    gate = exactly(cells, settings, said, file, whole=not (select or engines or keyword))
+    if against is not None:
+        gate = side_by_side(against, cells, settings, said, pairs)
+    else:
+        gate = exactly(cells, settings, said, file, whole=not (select or engines or keyword))
     show(gate, form, output)
     sys.exit(EXIT_CODES[gate.answer])
 
@@ -76,6 +86,18 @@ def exactly(cells: Sequence[Cell], settings: Settings, said: "Configuration", fi
     if skipped:
         notes.append(f"not compared, because of that: {', '.join(skipped)}; the rest compares on any machine")
     return Gate(against=str(file), findings=findings, notes=notes)
+
+
+def side_by_side(name: str, cells: Sequence[Cell], settings: Settings, said: "Configuration", pairs: int) -> "Gate":
+    """Everything against another revision."""
+    from gradmark.commands.gating import progress
+    from gradmark.gate.pairs import Contest
+    from gradmark.gate.revision import build
+
+    click.echo(f"building {name}", err=True)
+    revision = build(name, said.build)
+    with progress(len(cells) * (2 + pairs)) as step:
+        return Contest(revision, cells, settings).decide(said, pairs, step)
 
 
 def show(gate: "Gate", form: str, output: Path | None) -> None:

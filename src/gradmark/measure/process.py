@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -25,7 +26,17 @@ THREAD_VARIABLES = [
     "VECLIB_MAXIMUM_THREADS",
 ]
 # -P: a random.py in the current folder must not hide Python's own
-WORKER = [sys.executable, "-P", "-m", "gradmark.measure.worker"]
+MODULE = ["-P", "-m", "gradmark.measure.worker"]
+WORKER = [sys.executable, *MODULE]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a worker runs, if not here: another interpreter, another folder, another PYTHONPATH."""
+
+    python: str
+    folder: Path
+    path: str
 
 
 def environment(threads: int) -> dict[str, str]:
@@ -34,16 +45,17 @@ def environment(threads: int) -> dict[str, str]:
     return {**os.environ, **fixed, "PYTHONHASHSEED": "0"}
 
 
-def run(job: Job, command: list[str] | None = None) -> Result:
+def run(job: Job, command: list[str] | None = None, place: Place | None = None) -> Result:
     """Runs a job in a process of its own. A crash, a hang or a kill is a result with a status."""
     # What it says goes to a file, not a pipe: a pipe stays open as long as anything that the worker started.
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
-            command or WORKER,
+            command or ([place.python, *MODULE] if place else WORKER),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
-            env=environment(job.settings.threads),
+            env=environment(job.settings.threads) | ({"PYTHONPATH": place.path} if place else {}),
+            cwd=place.folder if place else None,
             start_new_session=True,  # so that it can be ended with whatever it started
         )
         try:

@@ -1,0 +1,101 @@
+import random
+
+import pytest
+
+from gradmark.gate.configuration import Budget, Configuration
+from gradmark.gate.timing import Row, holm, judge, noise, p_value, twice
+
+CALM = [100.0, 100.5, 100.2, 101.0, 100.1, 100.7, 100.3, 100.9, 100.4, 100.6, 100.8, 100.25]
+
+
+def row(slower=1.0, before=CALM, cell="c", phase="total"):
+    return Row(cell, "poly", phase, before, [slower * x for x in reversed(before)])
+
+
+def scaled(factor, values=CALM):
+    return [1000 * factor * x for x in values]
+
+
+def words(*rows, configuration=None):
+    return [finding.word for finding in judge(rows, configuration or Configuration())]
+
+
+@pytest.mark.parametrize(
+    ("slower", "word"), [(1.0, "pass"), (1.02, "pass"), (1.048, "inconclusive"), (1.08, "fail"), (0.9, "improved")]
+)
+def test_a_calm_machine_decides(slower, word):
+    assert words(row(slower, scaled(1))) == [word]
+
+
+def test_the_budget_of_a_workload_counts():
+    strict = Configuration(workloads={"po*": {"time": Budget(share=0.01)}})
+    assert words(row(1.02, scaled(1)), configuration=strict) == ["fail"]
+
+
+def test_a_disturbed_process_decides_nothing():
+    disturbed = scaled(1)
+    disturbed[3] *= 3
+    assert words(Row("c", "poly", "total", disturbed, scaled(1.10))) == ["fail"]
+    assert words(Row("c", "poly", "total", scaled(1), disturbed)) == ["pass"]
+
+
+def test_a_noisy_machine_is_in_doubt():
+    draw = random.Random(1)
+    before, now = ([1000 * draw.uniform(1.0, 2.0) for _ in range(12)] for _ in range(2))
+    (finding,) = judge([Row("c", "poly", "total", before, [1.07 * x for x in now])], Configuration())
+    assert finding.word == "inconclusive"
+    assert finding.reason.endswith("more pairs (--pairs), or a calmer machine, would decide")
+
+
+def test_too_few_pairs_never_fail():
+    assert words(Row("c", "poly", "total", [1000.0, 1000.0], [2000.0, 2000.0])) == ["inconclusive"]
+
+
+def test_what_is_too_short_is_not_compared():
+    assert words(row(1.5)) == ["not compared"]
+
+
+def test_many_rows_need_more_evidence():
+    rows = [Row(str(k), "poly", "total", scaled(1)[:5], scaled(1.08)[:5]) for k in range(1)]
+    assert words(*rows) == ["fail"]  # one in 32 swaps
+    calm = [row(1.0, scaled(1)[:5], cell=f"calm {k}") for k in range(5)]
+    assert words(*rows, *calm)[0] == "inconclusive"
+
+
+def test_holm():
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def test_the_permutation_test_is_exact_and_one_sided():
+    assert p_value([1.0] * 12, [2.0] * 12) == pytest.approx(1 / 4096)
+    assert p_value([2.0] * 12, [1.0] * 12) == 1.0
+    assert p_value([1.0], [2.0]) == 1.0
+    assert p_value([0.0, 1.0], [1.0, 1.0]) == 1.0
+
+
+def test_noise_is_of_equal_things():
+    assert noise(row(1.5, scaled(1))) < 0.01
+    assert noise(Row("c", "poly", "total", [1.0] * 6, [7.0] * 6)) == 0.0
+
+
+def judged_twice(first, again):
+    rows, more = [row(first, scaled(1))], [row(again, scaled(1))]
+    found = judge(rows, Configuration())
+    (finding,) = twice(found, rows, more, Configuration())
+    return finding
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "word"),
+    [(1.08, 1.08, "fail"), (1.08, 1.0, "pass"), (1.048, 1.09, "inconclusive"), (1.06, 1.05, "inconclusive")],
+)
+def test_both_must_agree(first, again, word):
+    assert judged_twice(first, again).word == word
+
+
+def test_both_are_told():
+    assert judged_twice(1.08, 1.09).reason == (
+        "+9.0 % (noise 0.3%, p = 0.00024), the budget allows 5%; before that +8.0 %"
+    )

@@ -17,6 +17,7 @@ VERBS = {
     "ops": "Operator by operator: forward, backward, saved bytes, allocations, error.",
     "baseline": "The numbers that must not get worse: update or show them.",
     "check": "The gate: has anything become worse?",
+    "history": "Kept runs as series, with the changes in them.",
     "report": "A self-contained HTML page of one run or several.",
     "list": "Workloads, engines, runs.",
     "doctor": "Is this machine fit to measure on, and what to do about it.",

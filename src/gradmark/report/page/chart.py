@@ -58,6 +58,7 @@ def short(number: float) -> float:
     """Four digits: more cannot be seen, and a page has many numbers.
 
     >>> short(123456.0), short(0.00012345678)
-    (123500.0, 0.0001235)
+    (123500, 0.0001235)
     """
-    return float(f"{number:.4g}")
+    found = float(f"{number:.4g}")
+    return int(found) if found.is_integer() else found  # which is written without its fraction

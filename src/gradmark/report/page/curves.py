@@ -25,9 +25,9 @@ METRICS = {
 }
 UNITS: dict[str, Unit] = {**dict.fromkeys(PHASES, "time"), "peak_bytes": "bytes"}
 FORMS = {"time": units.time, "bytes": units.size, "count": units.count}
-# About one megabyte; a page stays below eight, of which plotly takes five.
+# About one megabyte, compressed; a page stays below eight.
 MOST_SAMPLES = 180_000
-CURVE_POINTS = 40
+CURVE_POINTS = 20
 
 Sized = list[tuple[float, Measurement]]
 

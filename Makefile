@@ -15,7 +15,7 @@ SOURCES := pyproject.toml setup.py $(wildcard src/tapegrad/scalar/*.py src/tapeg
 run: $(VENV)/built
 	$(BIN)/gradmark run
 
-test: $(VENV)/built $(VENV)/test
+test: $(VENV)/built $(VENV)/test $(VENV)/peers
 	$(BIN)/python -m pytest
 	$(BIN)/gradmark check
 

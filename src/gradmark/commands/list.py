@@ -31,7 +31,7 @@ def workloads() -> None:
 def engines() -> None:
     """Which can be imported here, and what the others lack."""
     from gradmark.engines import discovery
-    from gradmark.errors import GradmarkError
+    from gradmark.errors import GradmarkError, MissingEngineError
 
     click.echo("engines")
     for name in discovery.known():
@@ -39,8 +39,10 @@ def engines() -> None:
             engine = discovery.load(name)
             can = engine.capabilities()
             state = "installed" + (f": {can.reason}" if can.reason else "")
-        except GradmarkError as error:
+        except MissingEngineError as error:
             state = f"missing: {error}"
+        except GradmarkError as error:
+            state = f"broken: {error}"
         except Exception as error:
             state = f"broken: {error!r}"
         click.echo(f"  {name:30} {state}")

@@ -4,18 +4,27 @@ import sys
 from pathlib import Path
 
 import click
+import msgspec
 
 from gradmark.commands import report
 from gradmark.commands.measuring import DEFAULT_ENGINE, carry_out, dtype_option, measure, measuring, refuse_nothing
 from gradmark.engines import discovery
 from gradmark.records import Run, Settings
 
+# More engines than this are a comparison of all, whose quick form has so many processes for each cell.
+FEW_ENGINES, PROCESSES_OF_MANY = 4, 2
 FORMATS = ["table", "go", "markdown", "json", "csv"]
 
 
 @click.command()
 @click.argument("select", nargs=-1)
-@click.option("-e", "--engine", "engines", multiple=True, help="Engine to measure; again for more. Default: tapegrad.")
+@click.option(
+    "-e",
+    "--engine",
+    "engines",
+    multiple=True,
+    help="Engine to measure; again for more, `all` for every one. Default: tapegrad.",
+)
 @click.option("-k", "keyword", help="Only workloads with this in their name.")
 @dtype_option
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
@@ -59,9 +68,8 @@ def command(
         ready(json_file, html_file)
         run, path = carry_out(begun, store, place)
     else:
-        engines = engines or (DEFAULT_ENGINE,)
-        for engine in engines:
-            discovery.check(engine)
+        engines = tuple(discovery.chosen(engines or (DEFAULT_ENGINE,)))
+        settings = fewer(settings, len(engines))
         cells = cells_of(choose(select, keyword), engines, full=settings.full, dtypes=dtypes)
         refuse_nothing(cells, dtypes)
         if dry_run:
@@ -82,6 +90,19 @@ def command(
         click.echo(f"run file: {path}", err=True)
     if all(m.status != "ok" for m in run.measurements):
         sys.exit(1)
+
+
+def fewer(settings: Settings, engines: int) -> Settings:
+    """Of many engines a quick run takes two processes a cell, if the user does not say: else it takes an hour."""
+    if settings.full or engines <= FEW_ENGINES or chosen_by_user("processes"):
+        return settings
+    return msgspec.structs.replace(settings, processes=PROCESSES_OF_MANY)
+
+
+def chosen_by_user(option: str) -> bool:
+    """Whether an option was given on the command line."""
+    source = click.get_current_context().get_parameter_source(option)
+    return source is click.core.ParameterSource.COMMANDLINE
 
 
 def ready(json_file: Path | None, html_file: Path | None) -> None:

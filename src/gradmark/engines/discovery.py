@@ -6,11 +6,13 @@ In: a built-in name, `package.module:Class`, or the name of an entry point. Out:
 import difflib
 import importlib
 import importlib.metadata
+import importlib.util
 import sys
+from collections.abc import Sequence
 from typing import Any, cast
 
 from gradmark.engines.protocol import Engine
-from gradmark.errors import EngineError, SelectionError
+from gradmark.errors import EngineError, MissingEngineError, SelectionError
 
 BUILT_IN = {
     "null": "gradmark.engines.null:Null",
@@ -21,7 +23,24 @@ BUILT_IN = {
     "tapegrad:fresh": "gradmark.engines.tapegrad:TapegradFresh",
     "tapegrad:program": "gradmark.engines.tapegrad:TapegradProgram",
     "tapegrad:recording-constants": "gradmark.engines.tapegrad:TapegradRecordingConstants",
+    "manual": "gradmark.engines.manual:Manual",
+    "torch": "gradmark.engines.torch:Torch",
+    "torch:compile": "gradmark.engines.torch:TorchCompile",
+    "torch:cuda": "gradmark.engines.torch:TorchCuda",
+    "jax": "gradmark.engines.jax:Jax",
+    "jax:eager": "gradmark.engines.jax:JaxEager",
+    "autograd": "gradmark.engines.autograd:Autograd",
+    "mygrad": "gradmark.engines.mygrad:MyGrad",
+    "casadi": "gradmark.engines.casadi:Casadi",
+    "xad": "gradmark.engines.xad:Xad",
+    "micrograd": "gradmark.engines.micrograd:Micrograd",
+    "tinygrad": "gradmark.engines.tinygrad:Tinygrad",
 }
+# Engines that are packages of others: an optional extra, never imported before somebody asks for one.
+PEERS = ("torch", "jax", "autograd", "mygrad", "casadi", "xad", "micrograd", "tinygrad")
+# `all` leaves out what does not differentiate, the oracle, and variants that only hypotheses and `also` need.
+NOT_COMPARED = ("null", "python-floats", "numpy", "finite-difference", "tapegrad:fresh", "tapegrad:recording-constants")
+EVERY = "all"
 ENTRY_POINTS = "gradmark.engines"
 
 
@@ -34,6 +53,21 @@ def known() -> dict[str, str]:
 def exists(name: str) -> bool:
     """Whether a name is known; says nothing about a module path."""
     return name in known()
+
+
+def installed(name: str) -> bool:
+    """Whether the package that an engine adapts is there, without importing it."""
+    package = name.partition(":")[0]
+    return package not in PEERS or importlib.util.find_spec(package) is not None
+
+
+def chosen(names: Sequence[str]) -> list[str]:
+    """What the user named, once each; `all` is every installed engine that differentiates on its own account."""
+    every = [name for name in known() if name not in NOT_COMPARED and installed(name)]
+    found = list(dict.fromkeys(engine for name in names for engine in (every if name == EVERY else [name])))
+    for name in found:
+        check(name)
+    return found
 
 
 def check(name: str) -> None:
@@ -57,6 +91,15 @@ def load(name: str) -> Engine:
         sys.path.append("")  # an engine in the current folder is found, but hides nothing
     try:
         module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        package = name.partition(":")[0]
+        if name in BUILT_IN and error.name == package:
+            raise MissingEngineError(
+                f"engine {name!r} needs {package}, which is not installed; pip install 'gradmark[peers]' installs all "
+                f"peers, pip install {package} this one"
+            ) from error
+        hint = "" if name in BUILT_IN else "; a name with ':' is read as package.module:Class"
+        raise MissingEngineError(f"engine {name!r} cannot be imported: {error}{hint}") from error
     except ImportError as error:
         hint = "" if name in BUILT_IN else "; a name with ':' is read as package.module:Class"
         raise EngineError(f"engine {name!r} cannot be imported: {error}{hint}") from error

@@ -9,14 +9,24 @@ from functools import partial
 from types import ModuleType
 from typing import Any, Protocol
 
+from gradmark.errors import UnsupportedError
 from gradmark.records import Param, TapeSize
 from gradmark.workloads.workload import Workload
 
 
-def namespace(functions: Mapping[str, Any]) -> ModuleType:
-    """The `ops` of a workload. A module, because CPython looks attributes of modules up fastest and most steadily."""
+def namespace(functions: Mapping[str, Any], engine: str = "this engine") -> ModuleType:
+    """The `ops` of a workload. A module, because CPython looks attributes of modules up fastest and most steadily.
+
+    A function that it lacks makes the workload unsupported, and says which function.
+    """
+
+    def lacking(name: str) -> Any:
+        if name.startswith("__"):  # Python itself asks modules for such names
+            raise AttributeError(name)
+        raise UnsupportedError(f"{engine} has no {name}, which this function needs")
+
     made = ModuleType("ops")
-    vars(made).update(functions)
+    vars(made).update(functions, __getattr__=lacking)
     return made
 
 

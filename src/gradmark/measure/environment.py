@@ -24,6 +24,7 @@ PACKAGES = [
     "casadi",
     "xad",
     "micrograd",
+    "tinygrad",
 ]
 
 

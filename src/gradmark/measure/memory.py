@@ -17,9 +17,9 @@ FREES = {"FREE", "MUNMAP", "PYMALLOC_FREE"}
 # Iterations of the shorter of two counting runs: enough to see an allocation in each, few enough to be quick. Long
 # iterations are those of large arrays, which allocate the same each time: fewer show that.
 LEAST, MOST = 20, 200
-LEAST_OF_LONG = 10
+LEAST_OF_LONG, LEAST_OF_VERY_LONG = 10, 1
 COUNTING_NS = 3e6
-LONG_NS = 1e6
+LONG_NS, VERY_LONG_NS = 1e6, 20e6
 # A leak leaves something behind in at least every other iteration; less is a cache that grew.
 LEAKING = 0.5
 
@@ -28,7 +28,8 @@ Call = Callable[[], Any]
 
 def iterations_for(iteration_ns: float) -> int:
     """How many iterations to count over."""
-    return int(min(MOST, max(LEAST_OF_LONG if iteration_ns > LONG_NS else LEAST, COUNTING_NS / max(iteration_ns, 1.0))))
+    least = LEAST_OF_VERY_LONG if iteration_ns > VERY_LONG_NS else LEAST_OF_LONG if iteration_ns > LONG_NS else LEAST
+    return int(min(MOST, max(least, COUNTING_NS / max(iteration_ns, 1.0))))
 
 
 def measure(
@@ -51,8 +52,9 @@ def measure(
         _, retained = counter.peak_and_alive(lambda: _run(record(), 1), keep=True)
         count = iterations_for(iteration_ns)
         calls = make()
-        _run(calls, max(LEAST, count))  # caches and free lists go on filling for some iterations
-        _run(plain, max(LEAST, count))
+        warm = count if count < LEAST_OF_LONG else max(LEAST, count)  # caches and free lists go on filling for some
+        _run(calls, warm)
+        _run(plain, warm)
         ours = counter.per_iteration(calls, count)
         theirs = counter.per_iteration(plain, count)
     return Memory(

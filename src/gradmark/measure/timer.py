@@ -14,6 +14,10 @@ RESOLUTIONS = 1000
 # Warm-up ends when a block takes the same time as the one before, to 10 %, or after this many.
 WARM_UP_BLOCKS = 10
 STEADY = 0.10
+# A phase whose one iteration takes this long is timed with fewer blocks: its length makes up for them, and a slow
+# engine must not take all the time of a comparison. At least so many are timed.
+LONG_BLOCK_NS = 50e6
+LEAST_BLOCKS = 2
 
 Call = Callable[[], Any]
 
@@ -73,7 +77,7 @@ class Timed:
         start = time.perf_counter_ns()
         self._block()  # the first call may compile, and says nothing about the next
         taken = self._fill()
-        for _ in range(WARM_UP_BLOCKS):
+        for _ in range(0 if taken > LONG_BLOCK_NS else WARM_UP_BLOCKS):
             before, taken = taken, self._block()
             if taken < 0.5 * least_ns:
                 taken = self._fill()
@@ -85,12 +89,18 @@ class Timed:
         """Raises the iterations until two blocks in a row last long enough."""
         while True:
             taken = max(self._block(), 1.0)
+            if taken > LONG_BLOCK_NS:
+                return taken
             if taken >= self.least_ns:
                 taken = max(self._block(), 1.0)
                 if taken >= 0.5 * self.least_ns:
                     return taken
             grow = min(self.least_ns / taken * 1.1, 100.0)
             self.iterations = max(self.iterations + 1, int(self.iterations * grow))
+
+    def enough(self) -> bool:
+        """Whether long blocks have taken as much time as the usual number of short ones may."""
+        return len(self.block_ns) >= LEAST_BLOCKS and min(self.block_ns) * self.iterations > LONG_BLOCK_NS
 
     def add_block(self) -> None:
         """Times one block. If it has become much shorter, what was timed before was still warming up."""
@@ -116,9 +126,10 @@ def time_together(phases: list[Timed], blocks: int, least_ns: float) -> None:
         for _ in range(blocks):
             gc.collect()
             for phase in phases:
-                phase.add_block()
+                if not phase.enough():
+                    phase.add_block()
         for phase in phases:  # one that lost its first blocks gets as many as the others
-            while len(phase.block_ns) < blocks:
+            while len(phase.block_ns) < blocks and not phase.enough():
                 phase.add_block()
     finally:
         gc.enable()

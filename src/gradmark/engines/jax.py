@@ -1,0 +1,177 @@
+"""JAX: jitted (`jax`), and operation by operation (`jax:eager`).
+
+Every call waits for its result, as a loop with `block_until_ready` does: else what is timed is the queueing of work.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from gradmark.engines.composed import composed, same_names
+from gradmark.engines.protocol import Capabilities, Session, namespace
+from gradmark.errors import UnsupportedError
+from gradmark.records import Param, TapeSize
+from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS, TENSOR_FUNCTIONS
+from gradmark.workloads.workload import Workload
+
+# Operations on numbers in one function. Jitted, a loop is unrolled, and XLA's time to compile grows faster than it:
+# some thousands take minutes. Operation by operation, each takes about a millisecond with its derivative.
+MOST_JITTED, MOST_EAGER = 2500, 50
+# Beyond this many, forward is the value alone and backward is derived: a residual of each operation is a result of the
+# compiled forward, and XLA takes seconds for a hundred results, minutes for a thousand.
+MOST_SPLIT = 50
+PLANES = ("NCHW", "OIHW", "NCHW")
+
+
+def _pair(value: Any) -> tuple[int, int]:
+    return (value, value) if isinstance(value, int) else tuple(value)
+
+
+def _conv2d(x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, groups: int = 1) -> Any:
+    y = jax.lax.conv_general_dilated(
+        x, weight, _pair(stride), [(p, p) for p in _pair(padding)], dimension_numbers=PLANES, feature_group_count=groups
+    )
+    return y if bias is None else y + bias[:, None, None]
+
+
+def _pool(x: Any, size: Any, stride: Any, padding: Any, start: float, combine: Any) -> Any:
+    steps = _pair(size if stride is None else stride)
+    around = [(0, 0), (0, 0), *((p, p) for p in _pair(padding))]
+    return jax.lax.reduce_window(x, start, combine, (1, 1, *_pair(size)), (1, 1, *steps), around)
+
+
+def _max_pool2d(x: Any, size: Any, stride: Any = None, padding: Any = 0) -> Any:
+    return _pool(x, size, stride, padding, -math.inf, jax.lax.max)
+
+
+def _avg_pool2d(x: Any, size: Any, stride: Any = None, padding: Any = 0) -> Any:
+    return _pool(x, size, stride, padding, 0.0, jax.lax.add) / math.prod(_pair(size))
+
+
+def _dropout(x: Any, rate: float, seed: int) -> Any:
+    return jnp.where(jax.random.bernoulli(jax.random.key(seed), 1 - rate, x.shape), x / (1 - rate), 0)
+
+
+OTHERS: dict[str, Any] = {
+    **{name: getattr(jax.nn, name) for name in ("sigmoid", "softplus", "relu", "softmax", "log_softmax")},
+    "erf": jax.scipy.special.erf,
+    "logsumexp": jax.scipy.special.logsumexp,
+    "gelu": lambda x, approximate="none": jax.nn.gelu(x, approximate=approximate == "tanh"),
+    "conv2d": _conv2d,
+    "max_pool2d": _max_pool2d,
+    "avg_pool2d": _avg_pool2d,
+    "dropout": _dropout,
+    "constant": jnp.asarray,
+}
+
+
+def operations(kind: str) -> ModuleType:
+    """JAX's own functions where it has them."""
+    names = SCALAR_FUNCTIONS if kind == "scalar" else TENSOR_FUNCTIONS
+    rest = {name: function for name, function in composed(jnp).items() if name in names}
+    return namespace({**rest, **same_names(jnp, names), **OTHERS}, "jax")
+
+
+class Jax:
+    """Traced and compiled in the first call of each function."""
+
+    name = "jax"
+    jitted = True
+
+    def capabilities(self) -> Capabilities:
+        """Scalars are arrays without axes."""
+        return Capabilities(kinds=("scalar", "tensor"), dtypes=("float32", "float64"), compiled=self.jitted)
+
+    def refuse(self, count: int) -> None:
+        """Raises for a function of so many operations on numbers that nobody waits for it."""
+        if count > MOST_JITTED:
+            raise UnsupportedError(
+                f"jax would unroll {count} operations on numbers, which takes minutes to compile; at most "
+                f"{MOST_JITTED} are"
+            )
+
+    def prepare(self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Session:
+        """Forward gives the value and a function with the residuals, backward calls that; both are jitted."""
+        scalar = workload.kind == "scalar"
+        count = (workload.count(params) or 0) if scalar else 0
+        self.refuse(count)
+        jax.config.update("jax_enable_x64", True)  # float32 stays float32, and float64 is float64
+        arrays = [jnp.asarray(x) for x in inputs]
+        active = workload.active(inputs)
+        wanted = [arrays[k] for k in active]
+        ops = operations(workload.kind)
+
+        def f(*values: Any) -> Any:
+            every: list[Any] = list(arrays)
+            for k, value in zip(active, values, strict=True):
+                every[k] = value
+            return workload.function(ops, *every, **params)
+
+        jit: Callable[..., Any] = jax.jit if self.jitted else _itself
+        wait = jax.block_until_ready
+        evaluate, record = jit(f), jit(partial(jax.vjp, f))
+        propagate = jit(lambda vjp, seed: vjp(seed))
+        together = jit(jax.value_and_grad(f, argnums=tuple(range(len(active)))))
+        one = jnp.ones((), dtype=wanted[0].dtype)
+        y: Any = None
+        vjp: Any = None
+        found: Any = None
+
+        def forward() -> None:
+            nonlocal y, vjp
+            y = vjp = None
+            y, vjp = wait(record(*wanted))
+
+        def backward() -> None:
+            nonlocal found
+            found = wait(propagate(vjp, one))
+
+        def total() -> None:
+            nonlocal found
+            _, found = wait(together(*wanted))
+
+        def gradients() -> list[Any]:
+            return [float(g) for g in found] if scalar else [np.asarray(g) for g in found]
+
+        def tape() -> TapeSize:
+            forward()
+            return TapeSize(saved_bytes=sum(residual.nbytes for residual in jax.tree.leaves(vjp)))
+
+        def value() -> None:
+            wait(evaluate(*wanted))
+
+        if self.jitted and count > MOST_SPLIT:
+            return Session(primal=value, forward=value, total=total, gradients=gradients)
+        return Session(
+            primal=value,
+            forward=forward,
+            backward=backward,
+            total=total,
+            gradients=gradients,
+            tape=tape,
+        )
+
+
+def _itself(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function
+
+
+class JaxEager(Jax):
+    """Each operation is dispatched by itself."""
+
+    name = "jax:eager"
+    jitted = False
+
+    def refuse(self, count: int) -> None:
+        """Raises for a function that takes seconds."""
+        if count > MOST_EAGER:
+            raise UnsupportedError(
+                f"jax:eager dispatches each operation by itself, about a millisecond with its derivative, and this "
+                f"function of numbers has {count}; at most {MOST_EAGER} are measured: measure jax instead"
+            )

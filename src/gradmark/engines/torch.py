@@ -1,0 +1,232 @@
+"""PyTorch: eager (`torch`) and compiled (`torch:compile`), on the CPU and on a CUDA device (`torch:cuda`).
+
+Leaves are made once, as the parameters of a model are. Backward is `autograd.grad`, with the graph kept where it is to
+be repeated and without where forward and backward go together.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import torch
+import torch.nn.functional as F  # noqa: N812  PyTorch's own habit
+
+from gradmark.engines.protocol import Capabilities, Session, bound, namespace
+from gradmark.errors import UnsupportedError
+from gradmark.records import Param, TapeSize
+from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS, TENSOR_FUNCTIONS
+from gradmark.workloads.workload import Workload
+
+# Compiling unrolls a loop over numbers: beyond this many operations it takes minutes, for a function of microseconds.
+MOST_UNROLLED = 50
+
+
+def _tensors(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Of a function that takes tensors only, one that takes numbers too."""
+
+    def call(x: Any, y: Any) -> Any:
+        if not isinstance(x, torch.Tensor):
+            x = torch.as_tensor(x, dtype=y.dtype, device=y.device)
+        if not isinstance(y, torch.Tensor):
+            y = torch.as_tensor(y, dtype=x.dtype, device=x.device)
+        return function(x, y)
+
+    return call
+
+
+def _over(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A reduction that has no default for all axes."""
+    return lambda x, axis=None, keepdims=False: function(x, tuple(range(x.ndim)) if axis is None else axis, keepdims)
+
+
+def _cross_entropy(logits: Any, labels: Any, reduction: str = "mean") -> Any:
+    found = F.cross_entropy(logits.reshape(-1, logits.shape[-1]), labels.reshape(-1), reduction=reduction)
+    return found.reshape(labels.shape) if reduction == "none" else found
+
+
+def _pad(x: Any, widths: Any) -> Any:
+    return F.pad(x, [width for pair in reversed(list(widths)) for width in pair])
+
+
+OTHERS: dict[str, Any] = {
+    **{name: _tensors(getattr(torch, name)) for name in ("atan2", "hypot", "maximum", "minimum")},
+    "softplus": F.softplus,
+    "gelu": F.gelu,
+    "max": _over(torch.amax),
+    "min": _over(torch.amin),
+    "var": lambda x, axis=None, keepdims=False: torch.var(x, axis, correction=0, keepdim=keepdims),
+    "logsumexp": _over(torch.logsumexp),
+    "cumsum": lambda x, axis: torch.cumsum(x, axis),
+    "transpose": lambda x, axes=None: x.permute(tuple(reversed(range(x.ndim))) if axes is None else axes),
+    "expand_dims": torch.unsqueeze,
+    "squeeze": lambda x, axis=None: torch.squeeze(x) if axis is None else torch.squeeze(x, axis),
+    "concatenate": lambda xs, axis=0: torch.cat(xs, axis),
+    "stack": lambda xs, axis=0: torch.stack(xs, axis),
+    "split": lambda x, sections, axis=0: torch.tensor_split(x, sections, axis),
+    "pad": _pad,
+    "take_along_axis": torch.take_along_dim,
+    "dot": torch.matmul,
+    "softmax": lambda x, axis=-1: torch.softmax(x, axis),
+    "log_softmax": lambda x, axis=-1: torch.log_softmax(x, axis),
+    "softmax_cross_entropy": _cross_entropy,
+    "layer_norm": lambda x, weight=None, bias=None, epsilon=1e-5: F.layer_norm(x, x.shape[-1:], weight, bias, epsilon),
+    "conv2d": F.conv2d,
+    "max_pool2d": lambda x, size, stride=None, padding=0: F.max_pool2d(x, size, stride, padding),
+    "avg_pool2d": lambda x, size, stride=None, padding=0: F.avg_pool2d(x, size, stride, padding),
+    "dropout": lambda x, rate, seed: F.dropout(x, rate),  # noqa: ARG005  PyTorch's generator is its own
+    "embedding": lambda table, indices: F.embedding(indices, table),
+    "scaled_dot_product_attention": lambda q, k, v, causal=False: F.scaled_dot_product_attention(
+        q, k, v, is_causal=causal
+    ),
+}
+
+
+def operations(kind: str, device: str) -> ModuleType:
+    """The vocabulary. What a workload calls a constant is a tensor without a gradient."""
+    names = SCALAR_FUNCTIONS if kind == "scalar" else TENSOR_FUNCTIONS
+    functions = {name: OTHERS.get(name) or getattr(torch, name, None) for name in names}
+
+    def constant(value: Any) -> Any:
+        return torch.as_tensor(value, dtype=torch.float64 if isinstance(value, float) else None, device=device)
+
+    found = {name: function for name, function in functions.items() if function is not None}
+    return namespace({**found, "constant": constant}, "torch")
+
+
+class Torch:
+    """Define-by-run."""
+
+    name = "torch"
+    device = "cpu"
+
+    def capabilities(self) -> Capabilities:
+        """Scalars are tensors without axes."""
+        return Capabilities(kinds=("scalar", "tensor"), dtypes=("float32", "float64"))
+
+    def made(self, f: partial[Any], workload: Workload, params: Mapping[str, Param]) -> Callable[..., Any]:  # noqa: ARG002
+        """The function that is called."""
+        return f
+
+    def synchronize(self) -> None:
+        """The CPU has nothing to wait for."""
+
+    def prepare(self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Session:
+        """Leaves and closures."""
+        active = workload.active(inputs)
+        dtype = torch.float64 if workload.kind == "scalar" else None
+        leaves = [torch.tensor(x, dtype=dtype, device=self.device, requires_grad=k in active)
+                  for k, x in enumerate(inputs)]  # fmt: skip
+        wanted = [leaves[k] for k in active]
+        ops = operations(workload.kind, self.device)
+        f = self.made(bound(workload, ops, leaves, params), workload, params)
+        propagate = torch.autograd.grad
+        y: Any = None
+        found: Any = None
+
+        def primal() -> None:
+            with torch.no_grad():
+                f()
+
+        def forward() -> None:
+            nonlocal y
+            y = None  # before, not after: else two graphs are alive at once
+            y = f()
+
+        def backward() -> None:
+            nonlocal found
+            found = propagate(y, wanted, retain_graph=True, allow_unused=True)
+
+        def total() -> None:
+            nonlocal y, found
+            y = found = None
+            y = f()
+            found = propagate(y, wanted, allow_unused=True)
+
+        def gradients() -> list[Any]:
+            """An input that the function does not use has none, which is one of zeros."""
+            filled = [0 * leaf.detach() if g is None else g for g, leaf in zip(found, wanted, strict=True)]
+            return [g.item() for g in filled] if workload.kind == "scalar" else [g.cpu().numpy() for g in filled]
+
+        def tape() -> TapeSize:
+            with saved() as kept:
+                result = f()
+            return TapeSize(instructions=nodes(result), saved_bytes=sum(kept.values()))
+
+        return Session(
+            primal=primal, forward=forward, backward=backward, total=total, gradients=gradients,
+            synchronize=self.synchronize, tape=tape,
+        )  # fmt: skip
+
+
+@contextlib.contextmanager
+def saved() -> Iterator[dict[int, int]]:
+    """What is saved for backward meanwhile: bytes by storage, so that views of one array count once."""
+    kept: dict[int, int] = {}
+    held = []  # else the memory of a freed one is taken for another
+
+    def pack(tensor: Any) -> Any:
+        storage = tensor.untyped_storage()
+        kept[storage.data_ptr()] = storage.nbytes()
+        held.append(storage)
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        yield kept
+
+
+def nodes(y: Any) -> int:
+    """The nodes of the graph behind a result, without those that only collect the gradients of leaves."""
+    found = set()
+    ahead = [y.grad_fn]
+    while ahead:  # not by recursion: a chain is as deep as it is long
+        node = ahead.pop()
+        if node is not None and node not in found:
+            found.add(node)
+            ahead += [other for other, _ in node.next_functions]
+    return sum(type(node).__name__ != "AccumulateGrad" for node in found)
+
+
+class TorchCompile(Torch):
+    """Traced and compiled in the first call; forward and backward are a kernel or a few each."""
+
+    name = "torch:compile"
+
+    def capabilities(self) -> Capabilities:
+        """As eager."""
+        return Capabilities(kinds=("scalar", "tensor"), dtypes=("float32", "float64"), compiled=True)
+
+    def made(self, f: partial[Any], workload: Workload, params: Mapping[str, Param]) -> Callable[..., Any]:
+        """The compiled function."""
+        count = workload.count(params)
+        if workload.kind == "scalar" and (count is None or count > MOST_UNROLLED):
+            raise UnsupportedError(
+                f"torch:compile would unroll {count or 'unknown many'} operations on numbers, which takes minutes to "
+                f"compile; at most {MOST_UNROLLED} are: measure torch instead"
+            )
+        compiled = torch.compile(f.func, dynamic=False)
+        return bound_again(f, compiled)
+
+
+def bound_again(f: Any, compiled: Callable[..., Any]) -> Callable[[], Any]:
+    """The compiled function with the same arguments."""
+    arguments, params = f.args, f.keywords
+    return lambda: compiled(*arguments, **params)
+
+
+class TorchCuda(Torch):
+    """Eager, on the first CUDA device; the device is waited for before a clock is read."""
+
+    name = "torch:cuda"
+    device = "cuda"
+
+    def prepare(self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Session:
+        """Refused where there is no such device."""
+        if not torch.cuda.is_available():
+            raise UnsupportedError("torch:cuda found no CUDA device, or this PyTorch is built without CUDA")
+        return super().prepare(workload, inputs, params)
+
+    def synchronize(self) -> None:
+        """Waits until all that was launched is done."""
+        torch.cuda.synchronize()

@@ -68,8 +68,8 @@ def test_unlike_machines_are_separate_series(gradmark, kept):
     kept([200.0] * 12, cpu="6502")
     found = json.loads(gradmark("history", "w1", "--json").out)
     assert [(s["cell"], len(s["points"]), s["machine"].split(",")[0]) for s in found["series"]] == [
-        ("w1/float64/cpu@e", 12, "Z80"),
         ("w1/float64/cpu@e", 12, "6502"),
+        ("w1/float64/cpu@e", 12, "Z80"),
     ]
     assert found["together"] == []
 

@@ -51,7 +51,9 @@ def tensor_extensions(*names: str) -> list[Extension]:
 
 # The tensor engine is plain Python; compiled, an operation on a small array costs half. The .pxd files beside its
 # modules give the C layout. Only in the rules are annotations types to the compiler: there `i` is an Instruction.
-CORE = tensor_extensions("namespaces", "instruction", "backward", "tensor", "differentiate", "functions")
+CORE = tensor_extensions(
+    "namespaces", "instruction", "broadcasting", "backward", "tensor", "differentiate", "functions"
+)
 RULES = tensor_extensions(*(f"rules.{name}" for name in ("elementwise", "reductions", "shapes", "products", "neural")))
 COMMON = {
     "include_path": ["src"],

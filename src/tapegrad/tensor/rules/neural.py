@@ -3,10 +3,11 @@
 import math
 from typing import Any
 
+from tapegrad.tensor.broadcasting import unbroadcast
 from tapegrad.tensor.instruction import Instruction, primitive
 from tapegrad.tensor.namespaces import Array
 from tapegrad.tensor.rules.elementwise import into
-from tapegrad.tensor.rules.reductions import large, reusable, shifted_exp
+from tapegrad.tensor.rules.reductions import large, reusable, row_sums, shifted_exp
 
 
 def forward_softmax(i: Instruction, x: Array) -> Array:
@@ -22,7 +23,7 @@ def vjp_softmax(i: Instruction, g: Array) -> tuple[Array]:
     (y,) = i.saved  # type: ignore[misc]
     xp = i.xp
     product = into(xp.multiply, g, y, i.scratch)
-    sums = product.sum(i.settings, None, None, True)
+    sums = row_sums(xp, product) if i.settings == -1 else product.sum(i.settings, None, None, True)
     product -= y * sums
     return (product,)
 
@@ -41,7 +42,7 @@ def vjp_log_softmax(i: Instruction, g: Array) -> tuple[Array]:
     """gx = g - softmax(x)·Σg."""
     (softmax,) = i.saved  # type: ignore[misc]
     xp = i.xp
-    sums = g.sum(i.settings, None, None, True)
+    sums = row_sums(xp, g) if i.settings == -1 else g.sum(i.settings, None, None, True)
     scaled = into(xp.multiply, softmax, sums, softmax if reusable(i, softmax) else None)
     return (into(xp.subtract, g, scaled, large(scaled)),)
 
@@ -82,7 +83,7 @@ def forward_layer_norm(i: Instruction, x: Array, weight: Array, bias: Array) -> 
     if x.dtype.kind != "f":
         x = x.astype(xp.float64)
     n = 1.0 / x.shape[-1]
-    normal = x - x.sum(-1, None, None, True) * n
+    normal = x - row_sums(xp, x) * n
     variance = row_dot(xp, normal, normal) * n
     scale = 1 / xp.sqrt(variance + i.settings)
     normal *= scale
@@ -102,15 +103,14 @@ def vjp_layer_norm(i: Instruction, g: Array) -> tuple[Array | None, Array | None
     xp = i.xp
     normal, scale, weight = i.saved  # type: ignore[misc]
     gx = gweight = gbias = None
-    axes = tuple(range(g.ndim - 1))
     if i.needs[2]:
-        gbias = g.sum(axes)
+        gbias = unbroadcast(g, g.shape[-1:]) if g.ndim > 1 else g.copy()
     if i.needs[1]:
         gweight = xp.einsum("nk,nk->k", g.reshape(-1, g.shape[-1]), normal.reshape(-1, g.shape[-1]))
     if i.needs[0]:
         n = 1.0 / g.shape[-1]
         gx = into(xp.multiply, g, weight, i.scratch)
-        mean = gx.sum(-1, None, None, True) * n
+        mean = row_sums(xp, gx) * n
         along = row_dot(xp, gx, normal) * n
         gx -= mean
         gx -= into(xp.multiply, normal, along, normal if i.releasing else None)
@@ -129,7 +129,7 @@ def forward_attention(i: Instruction, q: Array, k: Array, v: Array) -> Array:
         xp.copyto(scores, -math.inf, where=later)
     scores -= scores.max(-1, None, True)
     weights = xp.exp(scores, out=scores)
-    weights /= weights.sum(-1, None, None, True)
+    weights /= row_sums(xp, weights)
     if True in i.needs:
         i.saved = (q, k, v, weights)
     return xp.matmul(weights, v)

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -10,6 +11,10 @@ from gradmark.commands import report
 from gradmark.commands.measuring import DEFAULT_ENGINE, carry_out, dtype_option, measure, measuring, refuse_nothing
 from gradmark.engines import discovery
 from gradmark.records import Run, Settings
+
+if TYPE_CHECKING:  # reports are imported when they are shown
+    from gradmark.report.notes import Note
+    from gradmark.report.sides import Side
 
 # More engines than this are a comparison of all, whose quick form has so many processes for each cell.
 FEW_ENGINES, PROCESSES_OF_MANY = 4, 2
@@ -133,7 +138,7 @@ def refuse_elsewhere(begun: Run) -> None:
 
 def show(run: Run, form: str) -> None:
     """Prints a run in one of the formats."""
-    from gradmark.report import go, notes, text, view
+    from gradmark.report import go, notes, sides, text, view
 
     if form == "go":
         click.echo(go.render(run))
@@ -147,12 +152,28 @@ def show(run: Run, form: str) -> None:
 
         fits, suspects = growth(run)
         summaries = [summarise(measurement) for measurement in run.measurements]  # once: each takes a bootstrap
-        tables, said = view.tables(run, summaries), notes.notes(run, fits, suspects, summaries)
-        if form == "markdown":
-            click.echo(text.markdown(tables, said))
+        said = notes.notes(run, fits, suspects, summaries)
+        if sides.wanted(run):
+            show_sides(sides.sides(run, summaries), [note for note in said if note.level == "warning"], form)
+        elif form == "markdown":
+            click.echo(text.markdown(view.tables(run, summaries), said))
         else:
             from rich.console import Console
 
             from gradmark.report.terminal import print_tables
 
-            print_tables(tables, said, Console())
+            print_tables(view.tables(run, summaries), said, Console())
+
+
+def show_sides(found: list["Side"], said: list["Note"], form: str) -> None:
+    """Prints engines side by side, with warnings: the rest is in the tables."""
+    if form == "markdown":
+        from gradmark.report.text import markdown_sides
+
+        click.echo(markdown_sides(found, said))
+    else:
+        from rich.console import Console
+
+        from gradmark.report.terminal import print_sides
+
+        print_sides(found, said, Console())

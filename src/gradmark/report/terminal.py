@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gradmark.report.characters import one_line
 from gradmark.report.columns import Column, cells, columns, legend
 from gradmark.report.notes import Note
+from gradmark.report.sides import FIRST, TIED, Side
 from gradmark.report.view import Table
 
 if TYPE_CHECKING:  # rich takes 50 ms to import; only printing pays for it
@@ -30,6 +31,48 @@ def print_tables(tables: Sequence[Table], notes: Sequence[Note], console: "Conso
         _print_table(table, console)
     for note in notes:
         console.print(_text(f"{note.level}: {note.text}", STYLES[note.level]))
+
+
+def print_sides(sides: Sequence[Side], notes: Sequence[Note], console: "Console") -> None:
+    """Prints engines side by side; columns that do not fit go to a second table under the first."""
+    for side in sides:
+        console.print(_text(side.title, "bold"))
+        for start, end in _portions(side, console.width):
+            console.print(_side_grid(side, start, end))
+        for remark in side.remarks:
+            console.print(_text(remark, "dim"))
+        console.print()
+    for note in notes:
+        console.print(_text(f"{note.level}: {note.text}", STYLES[note.level]))
+
+
+def _portions(side: Side, width: int) -> list[tuple[int, int]]:
+    """The columns that fit beside each other, one portion after another."""
+    names = max((len(label) for label, _ in side.lines), default=0)
+    found, start, used = [], 0, names
+    for place, engine in enumerate(side.engines):
+        needed = 2 + max(len(engine), *(len(texts[place]) for _, texts in side.lines))
+        if used + needed > width and place > start:
+            found.append((start, place))
+            start, used = place, names
+        used += needed
+    return [*found, (start, len(side.engines))] if side.engines else []
+
+
+def _side_grid(side: Side, start: int, end: int) -> "Grid":
+    from rich import box
+    from rich.table import Table as Grid
+
+    grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    grid.add_column("")
+    for engine in side.engines[start:end]:
+        grid.add_column(_text(engine), justify="right", no_wrap=True)
+    for label, texts in side.lines:
+        best = [FIRST in text or TIED in text for text in texts]
+        grid.add_row(
+            label, *(_text(t, "bold" if b else "none") for t, b in zip(texts[start:end], best[start:end], strict=True))
+        )
+    return grid
 
 
 def _print_table(table: Table, console: "Console") -> None:

@@ -17,6 +17,7 @@ from gradmark.report.characters import one_line
 from gradmark.report.columns import cells, columns, legend
 from gradmark.report.notes import Note
 from gradmark.report.rows import PHASES, Row, reading_order, row, shape_text
+from gradmark.report.sides import Side
 from gradmark.report.view import Table
 
 # What would begin or end a cell, code, emphasis, a link, a tag, an entity or a struck-out word. An underscore inside a
@@ -43,6 +44,21 @@ def _markdown_table(table: Table) -> Iterator[list[str]]:
     explained = legend(table.rows, shown)
     if explained:
         yield [f"- {_escaped(line)}" for line in explained]
+
+
+def markdown_sides(sides: Sequence[Side], notes: Sequence[Note]) -> str:
+    """Engines side by side: a table for each workload, then the notes."""
+    blocks = []
+    for side in sides:
+        blocks.append(f"### {_escaped(side.title)}")
+        head = ["", *map(_escaped, side.engines)]
+        lines = [head, ["---", *["---:"] * len(side.engines)], *([label, *texts] for label, texts in side.lines)]
+        if side.engines:
+            blocks.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
+        if side.remarks:
+            blocks.append("\n".join(f"- {_escaped(remark)}" for remark in side.remarks))
+    blocks += ["\n".join(f"- **{note.level}**: {_escaped(note.text)}" for note in notes)] if notes else []
+    return "\n\n".join(blocks) + "\n"
 
 
 def _escaped(text: str) -> str:

@@ -11,12 +11,14 @@ from gradmark.errors import GradmarkError
 # verb: what it is for; the file of the same name has the command
 VERBS = {
     "run": "Measure; a table, and a run file.",
+    "compare": "Two runs, cell by cell, and what differs between them.",
     "scale": "Cost against size: the sweep and the fit.",
     "contract": "The performance contract, promise by promise, with evidence.",
     "hypothesis": "A claim, its two arms, the measured verdict.",
     "ops": "Operator by operator: forward, backward, saved bytes, allocations, error.",
     "baseline": "The numbers that must not get worse: update or show them.",
     "check": "The gate: has anything become worse?",
+    "audit": "Plant known faults; show that each is caught.",
     "history": "Kept runs as series, with the changes in them.",
     "report": "A self-contained HTML page of one run or several.",
     "list": "Workloads, engines, runs.",

@@ -1,7 +1,7 @@
 """How long the report of a full run takes: to make, and in the browser until it answers.
 
-The run has the cells of both suites with all sizes on four engines, ten processes of twenty blocks each. Its numbers are
-drawn, not measured: a real one takes hours, and a page does not care. Run it with `.venv/bin/python benchmarks/report.py`.
+The run has the cells of both suites with all sizes on four engines, ten processes of twenty blocks each. Its numbers
+are drawn, not measured: a real one takes hours, and a page does not care.
 """
 
 import random

@@ -1,5 +1,6 @@
 """`gradmark scale`: cost against size, the sweep and the fit."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -8,7 +9,7 @@ from gradmark.commands.measuring import DEFAULT_ENGINE, dtype_option, measure, m
 from gradmark.commands.run import show
 from gradmark.engines import discovery
 from gradmark.errors import SelectionError
-from gradmark.records import Settings
+from gradmark.records import Fit, Settings
 
 
 @click.command()
@@ -46,6 +47,16 @@ def command(workload: str, engines: tuple[str, ...], dtypes: tuple[str, ...], se
         for fit in fits:
             interval = f"{fit.low:.2f} to {fit.high:.2f}"
             click.echo(f"  {fit.metric:12} p = {fit.p:.2f}  ({interval})  {fit.verdict}")
+        for line in drawn(name, fits, counted[name]):
+            click.echo(line)
     for text in suspected:
         click.echo(f"suspect: {text}")
     click.echo(f"\nrun file: {path}")
+
+
+def drawn(name: str, fits: Sequence[Fit], counted: str) -> list[str]:
+    """The total, or the first cost that there is, against size."""
+    from gradmark.report.plot import scaling
+
+    chosen = next((fit for fit in fits if fit.metric == "total"), fits[0] if fits else None)
+    return ["", *scaling([(chosen.metric, chosen)], f"{name}: {chosen.metric}", counted)] if chosen else []

@@ -22,12 +22,15 @@ button.addEventListener("click", () => {
 // On paper everything is open, drawn and light.
 let before = null;
 addEventListener("beforeprint", () => {
-  before = theme();
+  before ??= theme();
   setTheme("light");
   all("details:not(.menu)").forEach((one) => (one.open = true));
   if (window.Plotly) drawAll();
 });
-addEventListener("afterprint", () => setTheme(before));
+addEventListener("afterprint", () => {
+  if (before) setTheme(before);
+  before = null;
+});
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") all("details.menu[open]").forEach((one) => { one.open = false; one.querySelector("summary").focus(); });
 });

@@ -57,7 +57,7 @@ function setUpGrid(table) {
     const words = find.value.toLowerCase().split(/\s+/);
     let shown = 0;
     for (const row of rows) {
-      const text = row.textContent.toLowerCase();
+      const text = [...row.cells].map((cell) => (cell.hidden ? "" : cell.textContent)).join(" ").toLowerCase();
       row.hidden =
         (suite.value && row.dataset.suite !== suite.value) ||
         (engine.value && row.dataset.engine !== engine.value) ||
@@ -71,7 +71,7 @@ function setUpGrid(table) {
     const show = () => {
       for (const row of table.rows) row.cells[box.dataset.column].hidden = !box.checked;
     };
-    box.addEventListener("change", show);
+    box.addEventListener("change", () => { show(); filter(); });
     if (!box.checked) show();
   }
   document.getElementById("intervals").addEventListener("change", (event) => {

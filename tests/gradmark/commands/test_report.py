@@ -1,0 +1,76 @@
+"""`gradmark report`, and `gradmark run --html`: which runs are shown, where the page goes, what is refused."""
+
+import shutil
+import webbrowser
+
+import msgspec
+import pytest
+
+from gradmark.commands.report import against_baseline
+from gradmark.store import baselines, runs
+
+
+@pytest.fixture
+def store(finished, tmp_path):
+    """A store of its own with the finished run."""
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    shutil.copy(finished, folder)
+    return folder
+
+
+def test_the_latest_run_by_default(gradmark, store, tmp_path):
+    called = gradmark("report", "--store", store)
+    assert (called.code, called.out) == (0, "report: report.html\n")
+    text = (tmp_path / "report.html").read_text()
+    (run,) = store.glob("*.json")
+    assert f"<title>Gradmark: {run.stem}</title>" in text
+    assert "There is no baseline." in text
+
+
+def test_several_runs_and_a_file_elsewhere(gradmark, store, finished, tmp_path):
+    other = store / "other.json"
+    other.write_text(finished.read_text().replace(finished.stem, "20000101T000000-000000"))
+    called = gradmark("report", finished, other, "-o", tmp_path / "sub" / "both.html")
+    assert called.code == 0
+    assert "the newest of 2" in (tmp_path / "sub" / "both.html").read_text()
+
+
+def test_run_writes_a_page_too(gradmark, quick, tmp_path):
+    called = gradmark("run", "expression", *quick, "--html", "here.html")
+    assert called.code == 0
+    assert "<title>Gradmark: " in (tmp_path / "here.html").read_text()
+
+
+def test_open_shows_it_in_a_browser(gradmark, store, tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    assert gradmark("report", "--store", store, "--open").code == 0
+    assert opened == [(tmp_path / "report.html").as_uri()]
+
+
+def test_a_baseline_in_the_folder_is_compared_with(gradmark, store, finished, tmp_path):
+    run = runs.load(finished)
+    kept = baselines.baseline(run.measurements, run.environment)
+    baselines.save(kept, tmp_path / baselines.FILE)
+    gradmark("report", "--store", store)
+    assert "Against gradmark-baseline.json: " in (tmp_path / "report.html").read_text()
+    verdict = against_baseline([run])
+    assert (verdict.claim, verdict.verdict) == ("nothing is worse than in the baseline", "kept")
+    worse = {name: baselines.Kept(metrics={"tape_instructions": 0}) for name in kept.cells}
+    baselines.save(msgspec.structs.replace(kept, cells=worse), tmp_path / baselines.FILE)
+    assert against_baseline([run]).verdict == "broken"
+
+
+def test_a_folder_is_no_file(gradmark, store, tmp_path):
+    called = gradmark("report", "--store", store, "-o", tmp_path)
+    assert (called.code, called.err) == (
+        2,
+        f"gradmark: {tmp_path} is a folder; name a file, such as {tmp_path / 'report.html'}\n",
+    )
+
+
+def test_no_run(gradmark):
+    called = gradmark("report")
+    assert called.code == 2
+    assert "no run in .gradmark/runs match 'latest'; the newest are: none" in called.err

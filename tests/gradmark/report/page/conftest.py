@@ -1,0 +1,71 @@
+"""Runs for the page, and a browser where there is one."""
+
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from gradmark.records import Memory, Phase, Run, Sample
+from gradmark.report.page.html import render
+from gradmark.report.page.material import Material
+from gradmark.report.page.page import page
+
+HOSTILE = "<script>document.title='owned'</script>"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+def timed(process: int, total: float, blocks: int = 3) -> Sample:
+    shares = {"primal": 0.4, "forward": 0.7, "backward": 0.3, "total": 1.0}
+    phases = {
+        name: Phase(how="measured", iterations=10, block_ns=[total * share + 10 * block for block in range(blocks)])
+        for name, share in shares.items()
+    }
+    return Sample(process=process, phases=phases, once_ns={"first_call": 20 * total}, harness_ns=30.0, clock_ns=1.0)
+
+
+@pytest.fixture(scope="session")
+def several(make: Any) -> Run:
+    """Two engines, one of whose names is hostile; four sizes, a failure, operators, a missing count."""
+    found = []
+    for engine, cost in (("tapegrad", 100.0), (HOSTILE, 300.0)):
+        for n in (10, 100, 1000, 10000):
+            memory = Memory(
+                allocations=0.0 if engine == "tapegrad" else 2.0 * n, peak_bytes=100 * n, retained_bytes=60 * n
+            )
+            cell = make.cell("poly", engine, n)
+            samples = [timed(process, cost * n + 40 * process) for process in range(3)]
+            found.append(make.measurement(cell, samples=samples, memory=memory, operations=2 * n))
+        for operation, extra in (("nothing", 0.0), ("sin", 500.0), ("exp", 5000.0)):
+            cell = make.cell("operator", engine, None, suite="operators", params={"operation": operation})
+            found.append(make.measurement(cell, samples=[timed(0, 10_000.0 + extra)]))
+    found.append(make.failed("wrong-gradient", "off by <b>2</b>", make.cell("tree", "tapegrad", 4)))
+    found.append(make.measurement(make.cell("bare", "tapegrad", 1), memory=Memory(reason="memray is not installed")))
+    found.append(make.tensor(samples=[timed(0, 9000.0)]))
+    return make.run(*found)
+
+
+@pytest.fixture(scope="session")
+def material(several: Run) -> Material:
+    return Material([several])
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """The system's Chromium, driven by playwright."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: make test installs it")
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine: apt-get install chromium")
+    with sync_api.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def written(several: Run, make: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The page of two runs, as an address."""
+    older = make.run(*several.measurements[:4], id="older", started="2025-12-31T00:00:00+00:00")
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(render(page([older, several])), encoding="utf-8")
+    return path.as_uri()

@@ -1,0 +1,203 @@
+"""The page in a real browser: nothing fails, all of it can be used, narrow and wide, in light and dark, by keyboard."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+Open = Callable[..., Any]
+SERIOUS = ("serious", "critical")
+
+
+@pytest.fixture
+def opened(chromium: Any, written: str) -> Iterator[Open]:
+    """Opens the page; at the end no error may have been said, and nothing fetched."""
+    pages, said = [], []
+
+    def open_page(width: int = 1280, scheme: str = "light", plots: bool = True) -> Any:
+        page = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        page.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: None if request.url.startswith("file:") else said.append(request.url))
+        page.goto(written)
+        if plots:
+            page.wait_for_selector("html[data-plots=ready]", state="attached")
+        pages.append(page)
+        return page
+
+    yield open_page
+    for page in pages:
+        page.close()
+    assert said == []
+
+
+def texts(page: Any, column: int) -> list[str]:
+    """The visible cells of a column of the table."""
+    found: list[str] = page.locator(f"#grid tbody tr:not([hidden]) > :nth-child({column})").all_text_contents()
+    return found
+
+
+def place(page: Any, title: str) -> int:
+    titles: list[str] = page.locator("#grid thead th").all_text_contents()
+    return titles.index(title) + 1
+
+
+def test_every_section_is_there_and_every_plot_is_drawn(opened: Open) -> None:
+    page = opened()
+    assert page.locator("main > section > h2").all_text_contents() == [
+        "At a glance", "The table", "Forward and backward", "Scaling", "Operators", "Memory", "Accuracy", "Samples",
+        "Engines side by side", "History", "Hypotheses and contract",
+    ]  # fmt: skip
+    for chart in ("scaling", "accuracy", "samples", "first-call", "pareto", "history"):
+        figure = page.locator(f"#{chart}-chart")
+        figure.scroll_into_view_if_needed()
+        figure.locator(".main-svg").first.wait_for()
+        assert figure.locator(".summary").text_content().endswith(".")
+    for link in page.locator("nav a, .card a").evaluate_all("links => links.map(one => one.hash)"):
+        assert page.locator(f"section{link}").count() == 1
+
+
+def test_sorting_is_by_number_and_by_word_and_by_keyboard(opened: Open) -> None:
+    page = opened(plots=False)
+    heading = page.locator("#grid thead th", has_text="total")
+    heading.locator("button").focus()
+    page.keyboard.press("Enter")
+    assert heading.get_attribute("aria-sort") == "ascending"
+    values = texts(page, place(page, "total"))
+    assert values[0] == "1.05 µs"
+    assert values[-1] == "wrong gradient"  # what has no number is last
+    page.keyboard.press("Enter")
+    assert heading.get_attribute("aria-sort") == "descending"
+    assert texts(page, place(page, "total"))[0] == "3.00 ms"
+    assert texts(page, place(page, "total"))[-1] == "wrong gradient"
+    page.locator("#grid thead th button", has_text="workload").click()
+    assert heading.get_attribute("aria-sort") is None
+    assert texts(page, 1)[:2] == ["bare/n=1", "mlp/batch=128"]
+
+
+def test_filtering_by_text_suite_and_engine(opened: Open) -> None:
+    page = opened(plots=False)
+    count = page.locator("#count")
+    assert count.text_content() == "17 of 17 rows."
+    page.fill("#find", "poly 1000")
+    assert count.text_content() == "4 of 17 rows."
+    page.select_option("#engine", "tapegrad")
+    assert texts(page, 1) == ["poly/n=1000", "poly/n=10000"]
+    page.fill("#find", "")
+    page.select_option("#suite", "tensor")
+    assert texts(page, 1) == ["mlp/batch=128"]
+
+
+def test_columns_are_chosen_and_intervals_shown(opened: Open) -> None:
+    page = opened(plots=False)
+    heading = page.locator("#grid thead th", has_text="peak")
+    assert not heading.is_visible()
+    page.locator("summary", has_text="Columns").click()
+    page.get_by_label("peak").check()
+    assert heading.is_visible()
+    page.get_by_role("checkbox", name="forward").uncheck()
+    assert not page.locator("#grid thead th", has_text="forward").is_visible()
+    page.keyboard.press("Escape")
+    assert not page.locator(".menu fieldset").is_visible()
+    cell = page.locator("#grid td[data-more]:visible").first
+    shown = "cell => getComputedStyle(cell, '::after').content"
+    assert cell.evaluate(shown) == "none"
+    cell.hover()
+    assert "fastest" in cell.evaluate(shown)
+    page.mouse.move(0, 0)
+    page.get_by_label("intervals").check()
+    assert "fastest" in cell.evaluate(shown)
+
+
+def test_the_copied_csv_has_what_is_shown_in_full(opened: Open) -> None:
+    page = opened(plots=False)
+    page.fill("#find", "poly/n=10 tapegrad")
+    page.select_option("#engine", "tapegrad")
+    lines = page.evaluate("csvOf(document.getElementById('grid'))").splitlines()
+    assert lines[0].startswith("workload,engine,forward_ns,backward_ns,total_ns,")
+    assert lines[1].startswith("poly/n=10,tapegrad,738,322,1050,")
+    assert page.evaluate("csvField('=1+1')") == "'=1+1"
+    assert page.evaluate("""csvField('a,"b"')""") == '"a,""b"""'
+    page.click("#copy")
+    page.locator("#copy", has_text="Copied").wait_for()
+
+
+def test_plots_follow_the_choice(opened: Open) -> None:
+    page = opened()
+    figure = page.locator("#scaling-chart")
+    figure.scroll_into_view_if_needed()
+    figure.locator(".main-svg").first.wait_for()
+    figure.get_by_label("Metric").select_option("tape")
+    assert "tapegrad grows as n^0.00" in figure.locator(".summary").text_content()
+    assert "tapegrad grows as n^0.00" in figure.locator("[role=img]").get_attribute("aria-label")
+
+
+def test_dark_follows_the_system_and_the_button(opened: Open) -> None:
+    background = "getComputedStyle(document.body).backgroundColor"
+    light, dark = opened(), opened(scheme="dark")
+    assert light.evaluate(background) == "rgb(246, 247, 249)"
+    assert dark.evaluate(background) == "rgb(18, 22, 28)"
+    dark.locator("#scaling-chart").scroll_into_view_if_needed()
+    dark.locator("#scaling-chart .main-svg").first.wait_for()
+    assert dark.evaluate("document.querySelector('#scaling-chart .xtick text').style.fill") == "rgb(231, 235, 240)"
+    light.click("#theme")
+    assert light.evaluate(background) == "rgb(18, 22, 28)"
+    light.reload()
+    assert light.evaluate(background) == "rgb(18, 22, 28)"  # remembered
+    light.click("#theme")
+
+
+@pytest.mark.parametrize("width", [400, 1000, 1600])
+def test_nothing_is_wider_than_the_screen(opened: Open, width: int) -> None:
+    page = opened(width)
+    page.evaluate("drawAll()")
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    outside = page.evaluate(
+        "[...document.querySelectorAll('h1, h2, h3, p, li, select, input, button, figure, dl, .scroll')].filter(one => "
+        "one.offsetParent && !one.closest('.scroll table, fieldset') && one.getBoundingClientRect().right > innerWidth)"
+        ".map(one => one.outerHTML.slice(0, 80))"
+    )
+    assert outside == []
+    page.fill("#find", "poly")
+    assert page.locator("#count").text_content() == "8 of 17 rows."
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
+def test_axe_finds_nothing_serious(opened: Open, width: int, scheme: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.base", reason="axe-playwright-python is not installed")
+    page = opened(width, scheme)
+    page.evaluate("drawAll()")
+    page.add_style_tag(content="section { content-visibility: visible !important }")  # all of it is judged
+    page.evaluate(axe.AXE_FILE_PATH.read_text())
+    found = page.evaluate("axe.run()")["violations"]
+    serious = [
+        (one["id"], node["html"][:120], node["failureSummary"])
+        for one in found
+        if one["impact"] in SERIOUS
+        for node in one["nodes"]
+    ]
+    assert serious == []
+
+
+def test_hostile_names_stay_text(opened: Open) -> None:
+    page = opened()
+    page.evaluate("drawAll()")
+    assert page.title() == "Gradmark: run-1"
+    assert page.locator("main script, main b:not(.bar b), svg script").count() == 0
+    legend = page.locator("#scaling-chart .legendtext").all_text_contents()
+    assert any(text.startswith("<script>document.title='owned'") for text in legend)
+    assert "<script>document.title='owned'</script>" in page.locator("#engine option").all_text_contents()
+
+
+def test_on_paper_everything_is_open_and_light(opened: Open) -> None:
+    page = opened(scheme="dark")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    assert page.locator("details:not(.menu):not([open])").count() == 0
+    assert page.locator("figure.chart").count() == page.locator("figure.chart:has(.main-svg)").count()
+    assert page.evaluate("document.documentElement.dataset.theme") == "light"
+    assert not page.locator("nav").is_visible()
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert page.pdf()[:5] == b"%PDF-"
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"

@@ -1,0 +1,41 @@
+from typing import Any
+
+from gradmark.report.page import heat
+from gradmark.report.page.material import Material
+
+
+def test_operators_are_what_they_add_and_the_dearest_are_hottest(material: Material) -> None:
+    found = heat.operators(material)
+    assert found[0].title == "tapegrad, scalars"
+    shown = [(row.name, row.squares[:2]) for row in found[0].rows]
+    assert [(name, [s.text for s in squares], [s.heat for s in squares]) for name, squares in shown] == [
+        ("exp", ["70 ns", "30 ns"], [100, 100]),
+        ("sin", ["7.00 ns", "3 ns"], [0, 0]),
+    ]
+
+
+def test_an_operator_that_failed_says_so(make: Any) -> None:
+    def operator(name: str, **fields: Any) -> Any:
+        cell = make.cell("operator", n=None, suite="operators", params={"operation": name})
+        return make.failed("error", "no erf", cell) if fields else make.measurement(cell)
+
+    (found,) = heat.operators(Material([make.run(operator("nothing"), operator("erf", failed=True))]))
+    assert [(row.name, row.problem) for row in found.rows] == [("erf", "error: no erf")]
+
+
+def test_heat_is_logarithmic_over_three_decades() -> None:
+    assert heat._heats([1000.0, 1.0, 1e-9, 0.0, None, 31.62]) == [100, 0, 0, 0, 0, 50]
+    assert heat._heats([7.0, 7.0]) == [50, 50]
+
+
+def test_engines_side_by_side(material: Material) -> None:
+    found = heat.side_by_side(material)
+    assert found is not None
+    assert [square.text for square in found.rows[0].squares] == ["1.00 µs · 1.00 ×", "3.00 µs · 3.00 ×"]
+    assert found.rows[-1].name == "geometric mean of 7"
+    assert found.rows[-1].squares[0].text == "1.00 ×"
+
+
+def test_an_engine_without_gradients_does_not_compete(make: Any) -> None:
+    run = make.run(make.measurement(), make.measurement(make.cell(engine="null"), accuracy=None))
+    assert heat.side_by_side(Material([run])) is None

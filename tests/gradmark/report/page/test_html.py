@@ -1,0 +1,52 @@
+import re
+from typing import Any
+
+import msgspec
+
+from gradmark.records import Run
+from gradmark.report.page.html import data, render
+from gradmark.report.page.page import page
+
+SECTIONS = ["glance", "table", "phases", "scaling", "operators", "memory", "accuracy", "samples", "engines", "history",
+            "verdicts"]  # fmt: skip
+
+
+def test_one_file_that_needs_no_network(several: Run) -> None:
+    text = render(page([several]))
+    assert len(text.encode()) < 8_000_000
+    assert re.findall(r"<(?:script|link|img|iframe)[^>]*(?:src|href)=", text) == []
+    assert re.findall(r"url\(|@import|https?://", text) == []
+    assert text.count('id="plotly"') == 1
+    assert re.findall(r'<section id="(\w+)"', text) == SECTIONS
+
+
+def test_names_are_text(several: Run) -> None:
+    text = render(page([several]))
+    assert "<script>document.title" not in text
+    assert "&lt;script&gt;document.title=&#39;owned&#39;&lt;/script&gt;" in text
+    assert "off by &lt;b&gt;2&lt;/b&gt;" in text
+
+
+def test_commands_are_code_and_nothing_else_is_markup(make: Any) -> None:
+    text = render(page([make.run(make.failed("crash", "`<i>`"))]))
+    assert "<code>gradmark contract</code>" in text
+    assert "<code>&lt;i&gt;</code>" in text
+
+
+def test_a_run_without_times_has_no_plotly_and_says_why(make: Any) -> None:
+    text = render(page([make.run(make.failed("crash", "SIGSEGV"))]))
+    assert 'id="plotly"' not in text
+    assert len(text) < 100_000
+    for reason in ("No row has a time.", "No gradient was checked", "No operator was measured by itself.",
+                   "No workload was measured at 4 sizes or more.", "nothing was measured."):  # fmt: skip
+        assert reason in text
+
+
+def test_an_empty_run(make: Any) -> None:
+    assert "Nothing was measured." in render(page([make.run()]))
+
+
+def test_data_is_the_charts(several: Run) -> None:
+    assert list(msgspec.json.decode(data(page([several])))) == [
+        "scaling-chart", "accuracy-chart", "samples-chart", "first-call-chart", "pareto-chart"
+    ]  # fmt: skip

@@ -89,7 +89,13 @@ def _status(name: str, kept: Kept, measurement: Measurement) -> Finding:
     if now == "ok":
         return Finding(cell=name, metric="status", word="improved", reason=f"was {before}; `{RENEW}` keeps it so")
     word: Word = "pass" if now == before else "fail"
-    return Finding(cell=name, metric="status", word=word, reason=f"{now} ({before} before): {measurement.message}")
+    reason, accuracy = f"{now} ({before} before): {measurement.message}", measurement.accuracy
+    if now == "wrong-gradient" and accuracy is not None:
+        return Finding(
+            cell=name, metric="gradient_error", word=word, before=kept.metrics.get("gradient_error"),
+            now=accuracy.relative_error, limit=accuracy.tolerance, reason=reason,
+        )  # fmt: skip
+    return Finding(cell=name, metric="status", word=word, reason=reason)
 
 
 def _missing(metric: str, measurement: Measurement) -> str:

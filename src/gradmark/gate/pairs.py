@@ -16,6 +16,7 @@ from gradmark.gate.findings import Finding, Gate, merged
 from gradmark.gate.revision import Revision
 from gradmark.measure import environment, inspector, process
 from gradmark.measure.job import Job, Result
+from gradmark.measure.worker import UNFINISHED
 from gradmark.records import Cell, Measurement, Settings
 from gradmark.store.baselines import baseline, described, key
 
@@ -32,16 +33,27 @@ class Side:
     """One revision: what its inspection said, and the floors of each phase of each cell, one per pair."""
 
     place: process.Place
+    engine: str | None = None  # in place of the cell's own
     results: dict[str, Result] = field(default_factory=dict)
     floors: dict[tuple[str, str], list[float]] = field(default_factory=dict)
+    unfinished: dict[str, str] = field(default_factory=dict)  # cells whose work goes on after the clock was read
+
+    def run(self, job: Job) -> Result:
+        """A job in this revision."""
+        if self.engine is not None:
+            cell = msgspec.structs.replace(job.cell, engine=self.engine)
+            job = msgspec.structs.replace(job, cell=cell)
+        return process.run(job, place=self.place)
 
 
 class Contest:
     """Two revisions on the same cells."""
 
-    def __init__(self, revision: Revision, cells: Sequence[Cell], settings: Settings) -> None:
+    def __init__(
+        self, revision: Revision, cells: Sequence[Cell], settings: Settings, engine: str | None = None
+    ) -> None:
         self.name = revision.name
-        self.sides = (Side(revision.before), Side(revision.now))
+        self.sides = (Side(revision.before), Side(revision.now, engine))
         self.cells = list(cells)
         self.settings = msgspec.structs.replace(settings, blocks=BLOCKS)
         self.draw = random.Random(settings.seed)
@@ -53,7 +65,7 @@ class Contest:
 
         def one(side: Side, cell: Cell) -> str:
             job = Job(kind="inspect", cell=cell, settings=free)
-            side.results[cell.id] = process.run(job, place=side.place)
+            side.results[cell.id] = side.run(job)
             return f"inspect: {cell.row} {cell.engine}"
 
         with ThreadPoolExecutor(environment.cores()) as pool:
@@ -88,12 +100,15 @@ class Contest:
                 kind="time", cell=cell, settings=self.settings, process=number,
                 reference=self.sides[1].results[cell.id].reference,
             )  # fmt: skip
-            result = process.run(job, place=side.place)
+            result = side.run(job)
             if result.sample is None:
                 which = "before" if side is self.sides[0] else "now"
                 self.lost[cell.id] = f"{result.status} while it was timed, {which}: {result.message}"
                 return
             found[id(side)] = result.sample.phases
+            for said in result.sample.warnings:
+                if UNFINISHED in said:
+                    side.unfinished[cell.id] = said
         for phase in timing.PHASES:
             if all(phase in phases and phases[phase].how == "measured" for phases in found.values()):
                 for side in self.sides:
@@ -143,6 +158,12 @@ class Contest:
             Finding(cell=key(cell), metric="status", word="inconclusive", reason=self.lost[cell.id])
             for cell in cells
             if cell.id in self.lost
+        ]
+        before, now = self.sides
+        lost += [
+            Finding(cell=key(cell), metric="synchronisation", word="fail", reason=now.unfinished[cell.id])
+            for cell in cells
+            if cell.id in now.unfinished and cell.id not in before.unfinished
         ]
         notes = [f"times: floors of {pairs} interleaved pairs of processes, {2 * pairs} where they were flagged"]
         return Gate(against=self.name, findings=[*found, *times, *lost], notes=notes)

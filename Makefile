@@ -1,4 +1,4 @@
-# make run · make test · make lint · make bench: each sets up all it needs, and is quick the second time.
+# make run · make test · make lint · make bench · make pictures: each sets up all it needs, and is quick the second time.
 
 PYTHON ?= python3
 VENV := .venv
@@ -10,7 +10,7 @@ SOURCES := pyproject.toml setup.py $(wildcard src/tapegrad/scalar/*.py src/tapeg
 	src/tapegrad/scalar/*.h src/tapegrad/scalar/*.c src/tapegrad/tensor/*.py src/tapegrad/tensor/*.pxd \
 	src/tapegrad/tensor/rules/*.py src/tapegrad/tensor/rules/*.pxd)
 
-.PHONY: run test lint bench clean
+.PHONY: run test lint bench pictures clean
 
 run: $(VENV)/built
 	$(BIN)/gradmark run
@@ -25,11 +25,16 @@ lint: $(VENV)/built $(VENV)/lint
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/built $(VENV)/peers $(VENV)/bench
+bench: $(VENV)/built $(VENV)/peers $(VENV)/bench $(VENV)/test
 	$(BIN)/python benchmarks/scalar.py
 	$(BIN)/python benchmarks/tensor.py
 	$(BIN)/python benchmarks/agreement.py
 	$(BIN)/python benchmarks/repeatability.py
+	$(BIN)/python benchmarks/report.py
+
+# Of the page of a report, from a real run; needs Chromium.
+pictures: $(VENV)/built $(VENV)/test
+	$(BIN)/python docs/pictures/make.py
 
 $(VENV)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -61,24 +61,25 @@ def write(runs: Sequence[Run], output: Path) -> None:
 
 
 def against_baseline(runs: Sequence[Run]) -> Verdict | None:
-    """The newest run's exact metrics against the baseline of the current folder; None where there is none."""
+    """The exact metrics of what the page shows against the baseline of the current folder; None where there is none."""
     import msgspec
 
     from gradmark.gate import configuration, exact
     from gradmark.gate.findings import Gate
     from gradmark.report.gate import counts, lines
+    from gradmark.report.page.material import Material
     from gradmark.store import baselines
 
     if not baselines.FILE.is_file():
         return None
-    newest = max(runs, key=lambda run: run.started)
+    shown = Material(runs).run
     before = baselines.load(baselines.FILE)
     # A run need not have all of the baseline; what it has not measured is no finding.
-    measured = {baselines.key(m.cell) for m in newest.measurements}
+    measured = {baselines.key(m.cell) for m in shown.measurements}
     there = {name: kept for name, kept in before.cells.items() if name in measured}
     before = msgspec.structs.replace(before, cells=there)
-    now = baselines.described(newest.environment)
-    found = exact.compare(before, newest.measurements, now, configuration.read())
+    now = baselines.described(shown.environment)
+    found = exact.compare(before, shown.measurements, now, configuration.read())
     gate = Gate(against=str(baselines.FILE), findings=found)
     words: dict[str, Literal["kept", "broken", "undecided"]] = {"pass": "kept", "fail": "broken"}
     summary = f"against {gate.against}: {counts(gate) or 'nothing to compare'}"

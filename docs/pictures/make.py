@@ -1,0 +1,65 @@
+"""Makes the pictures of the documentation: screenshots of the real page of a real run, in the system's Chromium.
+
+The run is measured once, in some minutes, and kept under build/pictures; delete that folder to measure again.
+"""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+STORE = HERE.parents[1] / "build" / "pictures"
+ENGINES = ["tapegrad", "tapegrad:program", "tapegrad:fresh", "finite-difference"]
+WORKLOADS = ["scalar", "matmul", "mlp_step", "logsumexp", "broadcast_add"]
+# name: width, colours, section (none: the top of the page)
+PICTURES = {
+    "top": (1280, "light", ""),
+    "table": (1280, "light", "table"),
+    "phases": (1280, "light", "phases"),
+    "scaling": (1280, "light", "scaling"),
+    "operators-dark": (1000, "dark", "operators"),
+    "engines": (1280, "light", "engines"),
+    "samples-dark": (1000, "dark", "samples"),
+    "narrow": (400, "light", ""),
+}
+
+
+def _gradmark(*arguments: str | Path) -> None:
+    subprocess.run([sys.executable, "-m", "gradmark.commands.main", *map(str, arguments)], check=True)
+
+
+def main() -> None:
+    """Measures if need be, makes the page, takes the pictures."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        sys.exit("pictures need a Chromium: apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
+    STORE.mkdir(parents=True, exist_ok=True)
+    if not list(STORE.glob("*.json")):
+        engines = [word for engine in ENGINES for word in ("-e", engine)]
+        _gradmark("run", *WORKLOADS, *engines, "--processes", "4", "--store", STORE)
+        _gradmark("ops", "scalar", "--processes", "3", "--store", STORE)
+    page_file = STORE / "report.html"
+    _gradmark("report", *sorted(STORE.glob("*.json")), "-o", page_file)
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for name, (width, scheme, section) in PICTURES.items():
+            page = browser.new_page(viewport={"width": width, "height": 760}, color_scheme=scheme)
+            page.goto(page_file.as_uri())
+            page.wait_for_selector("html[data-plots=ready]", state="attached")
+            path = HERE / f"{name}.png"
+            if section:
+                page.add_style_tag(content="section { content-visibility: visible !important }")  # else places shift
+                page.evaluate("drawAll()")
+                page.locator(f"#{section}").screenshot(path=path)
+            else:
+                page.screenshot(path=path)
+            page.close()
+        browser.close()
+    print(f"{len(PICTURES)} pictures in {HERE.relative_to(HERE.parents[1])}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,12 +1,14 @@
-"""Do others measure the same? gradmark beside pyperf, memray's own statistics and a callgrind run by hand.
+"""Do others measure the same? gradmark beside pyperf, memray's own statistics, callgrind, PyTorch's timer and a loop.
 
     python benchmarks/agreement.py
 
 Times: `x*x + sin(x)` on a reused tape, by pyperf and by gradmark, in turns. Allocations: `memray stats` over a script.
-Instructions: valgrind over the same script. Needs pyperf (in the group `bench`), memray and valgrind.
+Instructions: valgrind over the same script. PyTorch: `torch.utils.benchmark.Timer` over the same step written by hand;
+JAX: a loop with `block_until_ready`. Needs the peers, pyperf (in the group `bench`), memray and valgrind.
 """
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -43,6 +45,44 @@ def backward(): pass
 def loop(forward, backward, iterations):
     for _ in repeat(None, iterations): forward(); backward()
 loop(forward, backward, {iterations})
+"""
+# The same work without gradmark's adapters: `step` is the value and the gradient. Only the numbers are the workload's.
+INPUTS = """
+import os
+os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-1:])  # as gradmark pins its workers
+from gradmark.workloads.selection import select
+(workload,) = select(["{workload}"])
+params = workload.points(full=False)[0]
+inputs = workload.draw(0, params, workload.dtypes[0])
+"""
+TORCH = """
+import torch, torch.nn.functional as F
+from torch.utils.benchmark import Timer
+def leaf(x): return torch.tensor(x, dtype=torch.float64 if isinstance(x, float) else None)
+values = [leaf(x) for x in inputs]
+wanted = [v.requires_grad_() for k, v in enumerate(values) if k in workload.active(inputs)]
+def expression(x): return x * x + torch.sin(x)
+def mlp_step(x, labels, w1, b1, w2, b2): return F.cross_entropy(torch.tanh(x @ w1 + b1) @ w2 + b2, labels)
+f = {workload}
+def step(): return torch.autograd.grad(f(*values), wanted)
+timer = Timer("step()", globals=dict(step=step), num_threads=1)
+print(min(min(timer.blocked_autorange(min_run_time=0.3).times) for _ in range(3)) * 1e9)
+"""
+JAX = """
+import time, jax, jax.numpy as jnp
+jax.config.update("jax_enable_x64", True)
+values, active = [jnp.asarray(x) for x in inputs], tuple(workload.active(inputs))
+def expression(x): return x * x + jnp.sin(x)
+def mlp_step(x, labels, w1, b1, w2, b2):
+    logits = jnp.tanh(x @ w1 + b1) @ w2 + b2
+    return -jnp.mean(jax.nn.log_softmax(logits)[jnp.arange(len(labels)), labels])
+step = jax.jit(jax.value_and_grad({workload}, argnums=active))
+def loop(times):
+    start = time.perf_counter_ns()
+    for _ in range(times): jax.block_until_ready(step(*values))
+    return (time.perf_counter_ns() - start) / times
+loop(100)
+print(min(loop(100) for _ in range(40)))
 """
 GRADMARK = [sys.executable, "-m", "gradmark.commands.main"]
 
@@ -106,6 +146,20 @@ def instructions(folder):
     return found["instructions"]["total"], (counted(20_000) - counted(10_000)) / 10_000
 
 
+def peer(folder, engine, script, workload):
+    """Floors in turns: total by gradmark, and the same step by hand."""
+    ours, theirs = [], []
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    source = (INPUTS + script).format(workload=workload)
+    for _ in range(3):
+        found = gradmark(folder, workload, engine, "--no-memory", "--processes", "3")
+        ours += [min(s["phases"]["total"]["block_ns"]) + s["harness_ns"] for s in found["samples"]]
+        command = [sys.executable, "-c", source]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+        theirs.append(float(done.stdout))
+    return min(ours), min(theirs)
+
+
 def show(what, ours, theirs, within):
     difference = abs(ours / theirs - 1) if theirs else abs(ours - theirs)
     verdict = "kept" if difference <= within else "NOT KEPT"
@@ -119,6 +173,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         show("ns per iteration, pyperf", *times(folder), 0.10)
         show("allocations per iteration, memray stats", *allocations(folder), 0.0)
+        for workload in ("expression", "mlp_step"):
+            show(f"ns, {workload} on torch, its Timer", *peer(folder, "torch", TORCH, workload), 0.15)
+            show(f"ns, {workload} on jax, block_until_ready", *peer(folder, "jax", JAX, workload), 0.15)
         if shutil.which("valgrind"):
             show("instructions per iteration, callgrind", *instructions(folder), 0.01)
         else:

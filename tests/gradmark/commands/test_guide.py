@@ -7,12 +7,14 @@ import pytest
 
 from gradmark.store import runs
 
-GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "run.md"
+GUIDE = Path(__file__).parents[3] / "docs" / "guide"
+PAGES = ["run.md", "your-engine.md", "your-function.md"]
 
 
 @pytest.fixture
 def statuses(gradmark, quick, tmp_path):
-    for block in re.findall(r"```python\n(# \w+\.py\n.*?)```", GUIDE.read_text(), flags=re.DOTALL):
+    text = "".join((GUIDE / page).read_text() for page in PAGES)
+    for block in re.findall(r"```python\n(# \w+\.py\n.*?)```", text, flags=re.DOTALL):
         (tmp_path / block.split()[1]).write_text(block)
 
     def measured(*arguments):
@@ -38,4 +40,32 @@ def test_an_engine(statuses):
         ("poly/n=1000", "error"),
         ("poly/n=10000", "skipped"),
         ("expression", "error"),
+    ]
+
+
+def test_an_engine_from_nothing(statuses):
+    assert statuses("expression", "poly", "-e", "duals:Duals") == [
+        ("expression", "ok"),
+        ("poly/n=10", "ok"),
+        ("poly/n=100", "ok"),
+        ("poly/n=1000", "ok"),
+        ("poly/n=10000", "ok"),
+    ]
+
+
+def test_the_contract_of_an_engine_from_nothing(gradmark, quick, tmp_path):
+    text = (GUIDE / "your-engine.md").read_text()
+    (block,) = re.findall(r"```python\n(# duals\.py\n.*?)```", text, flags=re.DOTALL)
+    (tmp_path / "duals.py").write_text(block)
+    called = gradmark("contract", "-e", "duals:Duals", *quick)
+    assert called.code in (0, 1, 3)  # times decide between them
+    assert "gradients add up exactly, to rounding" in called.out
+
+
+def test_a_function_over_several_engines(statuses):
+    assert statuses("option.py", "-e", "tapegrad", "-e", "casadi", "-e", "xad", "-e", "micrograd") == [
+        ("price", "ok"),
+        ("price", "ok"),
+        ("price", "ok"),
+        ("price", "unsupported"),
     ]

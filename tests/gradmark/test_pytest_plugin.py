@@ -1,0 +1,53 @@
+"""The pytest plugin, as a user has it: in a pytest of its own, on the files that the guide shows."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from gradmark.store import runs
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "your-function.md"
+
+
+@pytest.fixture
+def called(tmp_path):
+    for block in re.findall(r"```python\n(# \w+\.py\n.*?)```", GUIDE.read_text(), flags=re.DOTALL):
+        (tmp_path / block.split()[1]).write_text(block)
+
+    def call(*options):
+        # by name, not by its entry point: other plugins of this environment are not the subject
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "gradmark.pytest_plugin", *options]
+        environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, env=environment)
+
+    return call
+
+
+def test_a_cell_is_measured_and_kept(called, tmp_path):
+    done = called()
+    assert "1 passed" in done.stdout, done.stdout
+    (path,) = (tmp_path / runs.FOLDER).glob("*.json")
+    (found,) = runs.load(path).measurements
+    assert (found.cell.row, found.cell.engine, found.status, len(found.samples)) == ("price", "tapegrad", "ok", 1)
+
+
+def test_pytest_finds_it():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert project["entry-points"]["pytest11"] == {"gradmark": "gradmark.pytest_plugin"}
+
+
+def test_it_can_be_skipped(called, tmp_path):
+    assert "1 skipped" in called("--gradmark-skip").stdout
+    assert not (tmp_path / ".gradmark").exists()
+
+
+def test_a_size_that_there_is_not(called, tmp_path):
+    (tmp_path / "test_price.py").write_text(
+        "def test_size(gradmark):\n    gradmark('poly', engine='null', size={'n': 7})\n"
+    )
+    assert "poly has no size {'n': 7} in None; it has {'n': 10}, {'n': 30}" in called().stdout

@@ -13,7 +13,6 @@ from typing import Any
 
 from gradmark.records import Memory
 
-FREES = {"FREE", "MUNMAP", "PYMALLOC_FREE"}
 # Iterations of the shorter of two counting runs: enough to see an allocation in each, few enough to be quick. Long
 # iterations are those of large arrays, which allocate the same each time: fewer show that.
 LEAST, MOST = 20, 200
@@ -123,17 +122,16 @@ class _Counter:
         """Allocations made, those alive at the end and their bytes, bytes asked for."""
         import memray
 
-        made = asked = blocks = alive = 0
-        with memray.FileReader(path) as reader:
-            for record in reader.get_allocation_records():
-                if memray.AllocatorType(record.allocator).name not in FREES:
-                    made += record.n_allocations
-                    asked += record.size
+        # what `memray stats` prints; to go through the records in Python gives the same and takes 25 times as long
+        from memray._memray import compute_statistics
+
+        stats = compute_statistics(str(path), report_progress=False, num_largest=1)
+        blocks = alive = 0
         with memray.FileReader(path) as reader:
             for record in reader.get_leaked_allocation_records(merge_threads=True):
                 blocks += record.n_allocations
                 alive += record.size
-        return made, blocks, alive, asked
+        return stats.total_num_allocations, blocks, alive, stats.total_memory_allocated
 
     def peak_and_alive(self, work: Callable[[], Any], *, keep: bool = False) -> tuple[int, int]:
         """The peak during work, and what is alive at its end; keep holds on to what work returns."""

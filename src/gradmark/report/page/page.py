@@ -55,7 +55,7 @@ class Page(Record, frozen=True, kw_only=True):
         return [chart for chart in found if chart.views]
 
 
-def page(runs: Sequence[Run], gate: Verdict | None = None, changes: points.Changes | None = None) -> Page:
+def page(runs: Sequence[Run], gate: Verdict | None = None) -> Page:
     """The page of these runs: the newest measurement of each cell, and the history of all."""
     material = Material(runs)
     promises = list(_promises(material))
@@ -85,7 +85,7 @@ def page(runs: Sequence[Run], gate: Verdict | None = None, changes: points.Chang
         engines=heat.side_by_side(material),
         first_call=points.first_call(material),
         pareto=points.pareto(material),
-        history=points.history(material, changes),
+        history=points.history(material),
         verdicts=[*([gate] if gate else []), *promises, *_hypotheses(material)],
     )
 
@@ -98,7 +98,9 @@ def _facts(material: Material) -> Iterator[tuple[str, str]]:
     yield "machine", f"{one_line(environment.cpu)}, {environment.cores} cores, {units.size(environment.memory_bytes)}"
     yield "system", one_line(f"{environment.os}, {environment.python}")
     yield "commit", one_line(", ".join(material.commits))
-    yield "processes", f"{settings.processes} for each row, interleaved; {settings.blocks} blocks in each"
+    counts = sorted({len(m.samples) for m in run.measurements if m.samples}) or [settings.processes]
+    processes = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    yield "processes", f"{processes} for each row, interleaved; {settings.blocks} blocks in each"
     yield "threads", str(settings.threads)
     yield "seed", str(settings.seed)
     if environment.packages:

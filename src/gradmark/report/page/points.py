@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from gradmark import units
+from gradmark.analyse.changes import changes
 from gradmark.records import Run
 from gradmark.report.characters import one_line
 from gradmark.report.page.chart import Axis, Chart, Series, View, short
@@ -15,8 +16,7 @@ from gradmark.report.rows import row_name
 
 # What is exact to the last place has no finite number of digits; float64 has 15.95, so none has more than 17.
 MOST_DIGITS = 17.0
-# Given the series of one row, the places at which a new level begins.
-Changes = Callable[[Sequence[float]], Sequence[int]]
+FASTEST = "total, fastest block"
 
 
 def digits(relative_error: float) -> float:
@@ -155,21 +155,25 @@ def _front(workload: str, members: list[Entry], engines: list[str]) -> View:
     )
 
 
-def history(material: Material, changes: Changes | None = None) -> Chart:
-    """Every row that two runs or more have, run after run; other machines are open marks, changes are marked."""
+def history(material: Material) -> Chart:
+    """Every row that two runs or more have, run after run; other machines are open marks, new levels are marked."""
     rows: dict[str, dict[str, dict[str, float]]] = {}
     for run in material.runs:
         for m in run.measurements:
             floors = [s.phases["total"].floor_ns for s in m.samples if "total" in s.phases]
             if m.status == "ok" and floors:
                 name = f"{one_line(row_name(m.cell))} · {one_line(m.cell.engine)}"
-                rows.setdefault(name, {}).setdefault("total, fastest block", {})[run.id] = min(floors)
+                rows.setdefault(name, {}).setdefault(FASTEST, {})[run.id] = min(floors)
             if m.memory and m.memory.allocations is not None:
                 name = f"{one_line(row_name(m.cell))} · {one_line(m.cell.engine)}"
                 rows.setdefault(name, {}).setdefault("allocations", {})[run.id] = m.memory.allocations
     names = [_named(run) for run in material.runs]
+    alike = [run for run in material.runs if run.id not in material.left_out]
+    timed = {row: metrics.get(FASTEST, {}) for row, metrics in rows.items()}
+    own, _ = changes({row: [found.get(run.id) for run in alike] for row, found in timed.items()})
+    levels = {(row, FASTEST): {alike[change.place].id for change in found} for row, found in own.items()}
     views = [
-        _series(row, metric, found, material, names, changes)
+        _series(row, metric, found, material, names, levels.get((row, metric), set()))
         for row, metrics in rows.items()
         for metric, found in metrics.items()
         if len(found) > 1
@@ -186,7 +190,7 @@ def history(material: Material, changes: Changes | None = None) -> Chart:
 
 
 def _series(
-    row: str, metric: str, found: dict[str, float], material: Material, names: list[str], changes: Changes | None
+    row: str, metric: str, found: dict[str, float], material: Material, names: list[str], levels: set[str]
 ) -> View:
     timed = metric != "allocations"
     form = units.time if timed else units.count
@@ -207,7 +211,7 @@ def _series(
                     text=[f"{_named(run)}: {form(y)}" for _, y, run in chosen],
                 )
             )
-    begun = [alike[place] for place in changes([y for _, y, _ in alike])] if changes and len(alike) > 1 else []
+    begun = [point for point in alike if point[2].id in levels]
     if begun:
         xs, ys = [x for x, _, _ in begun], [short(y) for _, y, _ in begun]
         series.append(Series(name="change", x=xs, y=ys, style="change", colour=1))

@@ -14,7 +14,7 @@ def test_facts_say_where_and_how(make: Any) -> None:
         "machine": "AMD EPYC, 2 cores, 8.00 GiB",
         "system": "Linux 6.1 x86_64, CPython 3.11.7",
         "commit": "unknown",
-        "processes": "3 for each row, interleaved; 8 blocks in each",
+        "processes": "1 for each row, interleaved; 8 blocks in each",
         "threads": "1",
         "seed": "0",
     }

@@ -62,23 +62,23 @@ def runs(make: Any, *totals: float) -> list[Any]:
         make.run(
             make.measurement(samples=[make.sample(times={"total": total})]),
             id=f"r{day}",
-            started=f"2026-01-0{day}T00:00",
+            started=f"2026-01-{day:02}T00:00",
         )
         for day, total in enumerate(totals, 1)
     ]
 
 
 def test_history_is_a_series_with_its_changes(make: Any) -> None:
-    chart = points.history(Material(runs(make, 100.0, 100.0, 200.0)), changes=lambda series: [2])
+    chart = points.history(Material(runs(make, *[100.0] * 6, *[200.0] * 6)))
     view, allocations = chart.views
     assert (view.keys, allocations.keys[1]) == (["poly/n=10 · tapegrad", "total, fastest block"], "allocations")
     assert [(one.name, one.style, one.x, one.y) for one in view.series] == [
-        ("this machine", "joined", [0, 1, 2], [100, 100, 200]),
-        ("change", "change", [2], [200]),
+        ("this machine", "joined", list(range(12)), [100] * 6 + [200] * 6),
+        ("change", "change", [6], [200]),
     ]
-    assert view.x.names == ["2026-01-01 00:00", "2026-01-02 00:00", "2026-01-03 00:00"]
+    assert view.x.names[:2] == ["2026-01-01 00:00", "2026-01-02 00:00"]
     assert view.summary == (
-        "From 100 ns to 200 ns over 3 runs. A new level begins at 2026-01-03 00:00. "
+        "From 100 ns to 200 ns over 12 runs. A new level begins at 2026-01-07 00:00. "
         "Times of different days are shown, not judged."
     )
 

@@ -85,9 +85,8 @@ function setUpGrid(table) {
   filter();
 }
 
-for (const table of all("table.sortable")) {
-  all("thead th", table).forEach((heading, column) => {
-    heading.querySelector("button")?.addEventListener("click", () => sortBy(table, column));
-  });
-}
+document.addEventListener("click", (event) => {
+  const heading = event.target.closest("table.sortable thead th");
+  if (heading && event.target.closest("button")) sortBy(heading.closest("table"), heading.cellIndex);
+});
 if (document.getElementById("grid")) setUpGrid(document.getElementById("grid"));

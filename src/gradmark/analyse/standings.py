@@ -40,7 +40,7 @@ class Standing(Record, frozen=True, kw_only=True):
 
 
 def rows_of(measurements: Sequence[Measurement]) -> dict[str, list[Measurement]]:
-    """Measurements that did the same work, by workload, size, dtype and device, in the order in which they come."""
+    """Measurements that did the same work, by workload, size and dtype; devices stand side by side."""
     found: dict[str, list[Measurement]] = {}
     for m in measurements:
         cell = m.cell

@@ -42,6 +42,8 @@ def _over(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _cross_entropy(logits: Any, labels: Any, reduction: str = "mean") -> Any:
+    if logits.ndim == 2:  # as most write it: reshaping would be recorded too
+        return F.cross_entropy(logits, labels, reduction=reduction)
     found = F.cross_entropy(logits.reshape(-1, logits.shape[-1]), labels.reshape(-1), reduction=reduction)
     return found.reshape(labels.shape) if reduction == "none" else found
 

@@ -41,6 +41,8 @@ PEERS = ("torch", "jax", "autograd", "mygrad", "casadi", "xad", "micrograd", "ti
 # `all` leaves out what does not differentiate, the oracle, and variants that only hypotheses and `also` need.
 NOT_COMPARED = ("null", "python-floats", "numpy", "finite-difference", "tapegrad:fresh", "tapegrad:recording-constants")
 EVERY = "all"
+# Where an engine computes, unless on the CPU.
+DEVICES = {"torch:cuda": "cuda"}
 ENTRY_POINTS = "gradmark.engines"
 
 

@@ -105,7 +105,7 @@ class Torch:
 
     def capabilities(self) -> Capabilities:
         """Scalars are tensors without axes."""
-        return Capabilities(kinds=("scalar", "tensor"), dtypes=("float32", "float64"))
+        return Capabilities(kinds=("scalar", "tensor"), dtypes=("float32", "float64"), devices=(self.device,))
 
     def made(self, f: partial[Any], workload: Workload, params: Mapping[str, Param]) -> Callable[..., Any]:  # noqa: ARG002
         """The function that is called."""

@@ -53,6 +53,7 @@ def cells_of(
                 suite=workload.suite,
                 params=params,
                 dtype=dtype,
+                device=discovery.DEVICES.get(engine, "cpu"),
                 file=None if (workload.file or "").startswith(_HERE) else workload.file,
             )
             found[cell.id] = cell

@@ -23,6 +23,8 @@ APART = 0.8
 PENALTY = 3.0
 # Equal times differ by this at least; a series of almost equal numbers would else have a step at every rounding.
 LEAST_DEVIATION = 0.005
+# So many of a group that step within a night of each other step together.
+MANY = 1 / 3
 # With fewer series beside it, one that steps by itself would be taken for what is common.
 LEAST_OTHERS = 3
 
@@ -40,7 +42,8 @@ def changes(group: Mapping[str, Series]) -> tuple[dict[str, list[Change]], list[
     """The steps of each series of a group by itself, and those of the whole group.
 
     What is common is the median over the other series of their distances from their own medians. It is taken off before
-    steps are looked for, so that a machine that became slower accuses no series.
+    steps are looked for, so that a machine that became slower accuses no series. Nor does it where it became slower for
+    a part of them, such as those that do not fit a smaller cache: what many do in the same night is no one's own.
 
     >>> flat = {f"row {k}": [100.0 + k] * 12 for k in range(5)}
     >>> own, together = changes({**flat, "slow": [50.0] * 6 + [60.0] * 6})
@@ -58,8 +61,16 @@ def changes(group: Mapping[str, Series]) -> tuple[dict[str, list[Change]], list[
     for place, name in enumerate(names):
         others = np.delete(centred, place, axis=0)
         own[name] = steps(centred[place] - _common(others) if len(others) >= LEAST_OTHERS else centred[place])
-    together = steps(_common(centred)) if len(names) > LEAST_OTHERS else []
-    return own, together
+    if len(names) <= LEAST_OTHERS:
+        return own, []
+    many = max(2.0, MANY * len(names))
+    alone = {
+        name: [
+            c for c in found if sum(any(abs(o.place - c.place) <= 1 for o in other) for other in own.values()) < many
+        ]
+        for name, found in own.items()
+    }
+    return alone, steps(_common(centred))
 
 
 def steps(logs: Any) -> list[Change]:

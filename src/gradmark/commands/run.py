@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # reports are imported when they are shown
 
 # More engines than this are a comparison of all, whose quick form has so many processes for each cell.
 FEW_ENGINES, PROCESSES_OF_MANY = 4, 2
-FORMATS = ["table", "go", "markdown", "json", "csv"]
+FORMATS = ["table", "go", "markdown", "json", "csv", "bencher", "github-benchmark"]
 
 
 @click.command()
@@ -144,6 +144,11 @@ def show(run: Run, form: str) -> None:
         click.echo(go.render(run))
     elif form == "json":
         click.echo(text.json(run))
+    elif form in ("bencher", "github-benchmark"):
+        from gradmark.report import machines
+
+        made = machines.bencher if form == "bencher" else machines.smaller_is_better
+        click.echo(made(machines.of_run(run)), nl=False)
     elif form == "csv":
         click.echo(text.csv(run), nl=False)
     else:

@@ -4,6 +4,7 @@ Workers load them by name, `gradmark.gate.faults:Slower`.
 """
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,9 @@ from gradmark.workloads.workload import Workload
 Call = Callable[[], Any]
 # Runs of a call, to know its floor before it is slowed down: enough to meet a calm moment.
 CALIBRATION = 300
-SPINS = 10_000
+# Searched in vain to pass the time.
+IDLE = bytes(1 << 18)
+search = IDLE.count
 
 
 @dataclass(frozen=True)
@@ -34,29 +37,23 @@ class Fault:
 
 
 def _floor_ns(call: Call) -> float:
-    taken = []
-    for _ in range(CALIBRATION):
+    least = math.inf
+    for _ in repeat(None, CALIBRATION):
         start = time.perf_counter_ns()
         call()
-        taken.append(time.perf_counter_ns() - start)
-    return float(min(taken))
-
-
-def _spin(count: int) -> None:
-    for _ in repeat(None, count):
-        pass
+        least = min(least, time.perf_counter_ns() - start)
+    return least
 
 
 def slowed(call: Call, share: float, ready: Call | None = None) -> Call:
-    """The call and then idle turns of a loop, as many as take that share of its floor."""
+    """The call, and then a search through as many bytes as take that share of its floor: it allocates nothing."""
     if ready is not None:
         ready()
-    count = int(share * _floor_ns(call) * SPINS / _floor_ns(lambda: _spin(SPINS)))
+    end = int(share * _floor_ns(call) * len(IDLE) / _floor_ns(lambda: search(b"x")))
 
     def slow() -> None:
         call()
-        for _ in repeat(None, count):
-            pass
+        search(b"x", 0, end)
 
     return slow
 

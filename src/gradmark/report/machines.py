@@ -9,8 +9,10 @@ from xml.etree import ElementTree
 import msgspec
 
 from gradmark.gate.findings import Finding, Gate
+from gradmark.records import Run
 from gradmark.report.characters import one_line
 from gradmark.report.gate import change, counts
+from gradmark.store.baselines import key, metrics
 
 PHASES = ("primal", "forward", "backward", "total")
 
@@ -68,6 +70,24 @@ def smaller_is_better(gate: Gate) -> str:
     return _pretty(
         [{"name": finding.name, "unit": unit(finding.metric), "value": now} for finding, now in _measured(gate)]
     )
+
+
+def of_run(run: Run) -> Gate:
+    """What a run measured, as findings without anything before: times are floors, as they are compared."""
+    findings = []
+    for measurement in run.measurements:
+        if measurement.status != "ok":
+            continue
+        floors = {
+            phase: min(sample.phases[phase].floor_ns for sample in measurement.samples)
+            for phase in PHASES
+            if measurement.samples and all(phase in sample.phases for sample in measurement.samples)
+        }
+        findings += [
+            Finding(cell=key(measurement.cell), metric=metric, word="new", now=value)
+            for metric, value in (floors | metrics(measurement)).items()
+        ]
+    return Gate(against="nothing", findings=findings)
 
 
 def json(gate: Gate) -> str:

@@ -1,7 +1,10 @@
 import json
 from xml.etree import ElementTree
 
+import pytest
+
 from gradmark.gate.findings import Finding, Gate
+from gradmark.records import Accuracy, Cell, Environment, Measurement, Memory, Phase, Run, Sample, Settings
 from gradmark.report import machines
 
 GATE = Gate(
@@ -14,6 +17,31 @@ GATE = Gate(
     ],
     notes=["python differs"],
 )
+
+
+@pytest.fixture
+def finished_run():
+    """One cell that was measured twice, and one that failed."""
+    samples = [
+        Sample(
+            process=k,
+            phases={name: Phase(how="measured", iterations=1, block_ns=[ns + k]) for name, ns in times.items()},
+            once_ns={},
+            harness_ns=1.0,
+            clock_ns=1.0,
+        )
+        for k, times in enumerate([{"total": 90.0, "forward": 60.0}, {"total": 95.0, "forward": 61.0, "primal": 5.0}])
+    ]
+    fine = Measurement(
+        cell=Cell(engine="e", workload="poly", suite="s", params={"n": 10}),
+        status="ok",
+        samples=samples,
+        memory=Memory(allocations=3.0),
+        accuracy=Accuracy(reference="r", relative_error=1e-15, tolerance=1e-9),
+    )
+    failed = Measurement(cell=Cell(engine="e", workload="other", suite="s"), status="error")
+    here = Environment(cpu="c", cores=1, memory_bytes=1, os="o", python="p", packages={})
+    return Run(id="r", started="s", environment=here, settings=Settings(), measurements=[fine, failed])
 
 
 def test_junit_has_a_case_for_each_finding():
@@ -47,3 +75,15 @@ def test_github_action_benchmark():
 def test_json_has_the_answer():
     found = json.loads(machines.json(GATE))
     assert (found["answer"], found["against"], len(found["findings"])) == ("fail", "b", 4)
+
+
+def test_a_run_for_other_tools(finished_run):
+    found = json.loads(machines.bencher(machines.of_run(finished_run)))
+    assert found == {
+        "poly/n=10/float64/cpu@e": {
+            "latency": {"value": 90.0},
+            "forward": {"value": 60.0},
+            "allocations": {"value": 3},
+            "gradient-error": {"value": 1e-15},
+        }
+    }

@@ -183,7 +183,7 @@ def test_hostile_names_stay_text(opened: Open) -> None:
     page = opened()
     page.evaluate("drawAll()")
     assert page.title() == "Gradmark: run-1"
-    assert page.locator("main script, main b:not(.bar b), svg script").count() == 0
+    assert page.locator("section script, section b:not(.bar b), svg script").count() == 0
     legend = page.locator("#scaling-chart .legendtext").all_text_contents()
     assert any(text.startswith("<script>document.title='owned'") for text in legend)
     assert "<script>document.title='owned'</script>" in page.locator("#engine option").all_text_contents()

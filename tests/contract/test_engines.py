@@ -30,7 +30,7 @@ REFUSED = {
     "torch:compile": LOOPS,
     "torch:cuda": set(WORKLOADS),
     "tinygrad": LOOPS,
-    "micrograd": set(WORKLOADS) - {"constants", "chain"},  # the last function of `chain` is a power
+    "micrograd": set(WORKLOADS) - {"chain"},  # the last function of `chain` is a power
 }
 COMPILES = {"torch:compile": ["expression", "add_chain"], "tinygrad": ["expression", "add_chain"]}
 CELLS = [(name, workload) for name in ENGINES for workload in WORKLOADS if workload in COMPILES.get(name, WORKLOADS)]

@@ -33,7 +33,14 @@ REFUSED = {
     "micrograd": set(WORKLOADS) - {"chain"},  # the last function of `chain` is a power
 }
 COMPILES = {"torch:compile": ["expression", "add_chain"], "tinygrad": ["expression", "add_chain"]}
-CELLS = [(name, workload) for name in ENGINES for workload in WORKLOADS if workload in COMPILES.get(name, WORKLOADS)]
+# Whether micrograd gets through it depends on the order of its sets: it is as deep as Python allows.
+CHANCE = ("micrograd", "constants")
+CELLS = [
+    (name, workload)
+    for name in ENGINES
+    for workload in WORKLOADS
+    if workload in COMPILES.get(name, WORKLOADS) and (name, workload) != CHANCE
+]
 
 
 @pytest.fixture(autouse=True)

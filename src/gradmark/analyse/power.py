@@ -120,7 +120,7 @@ def _solved(points: _Points, fixed: float | None) -> _Solution:
     last = int(np.argmax(x))
     starts = [[p, y[last] - p * x[last], y.min() - math.log(2)][: 2 if fixed is not None else 3] for p in STARTS]
     tolerances = dict.fromkeys(("xtol", "ftol", "gtol"), 1e-12)
-    # MINPACK's Levenberg-Marquardt knows no bounds, but is thirty times as fast, and most minima lie inside them.
+    # MINPACK's Levenberg-Marquardt knows no bounds, but is ten times as fast, and most minima lie inside them.
     with np.errstate(over="ignore"):  # of a covariance that leastsq makes and nobody asks for
         found = [
             optimize.leastsq(residuals, start, Dfun=jacobian, full_output=True, maxfev=EVALUATIONS, **tolerances)
@@ -157,7 +157,7 @@ def _half_width(solution: _Solution, points: _Points, known: bool) -> float:
     sizes and three parameters t would be 12.7, for want of information that the processes have.
     """
     import numpy as np
-    from scipy import special  # not stats, which takes a second to import
+    from scipy import special  # not stats, which is slow to import
 
     # The variance of p is 1 over the square of the part of its column that no other parameter can imitate.
     column, others = solution.jacobian[:, 0], solution.jacobian[:, 1:]
@@ -181,7 +181,7 @@ def _least_step(points: _Points, known: bool) -> float:
     model fits badly and has few residuals: 2^n at four sizes, where each step is steeper than n^4, was "unclear".
     """
     import numpy as np
-    from scipy import special  # not stats, which takes a second to import
+    from scipy import special  # not stats, which is slow to import
 
     order = np.argsort(points.x)
     run, rise = np.diff(points.x[order]), np.diff(points.y[order])

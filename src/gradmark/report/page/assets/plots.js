@@ -135,7 +135,7 @@ async function unpacked(id) {
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
 }
 
-// Unpacking takes half a second in which nothing else happens, so what the reader does comes first.
+// Unpacking keeps the page from answering for a second or so, so what the reader does comes first.
 function whenIdle(work) {
   if (window.requestIdleCallback) requestIdleCallback(work, { timeout: 1000 });
   else setTimeout(work);

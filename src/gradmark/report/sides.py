@@ -37,8 +37,9 @@ class Side(Record, frozen=True, kw_only=True):
 
 
 def wanted(run: Run) -> bool:
-    """Whether a run has enough engines to be read side by side."""
-    return len({m.cell.engine for m in run.measurements}) >= LEAST_ENGINES
+    """Whether most rows of a run have enough engines to be read side by side; some workloads bring others along."""
+    rows = rows_of(run.measurements).values()
+    return 2 * sum(len({m.cell.engine for m in members}) >= LEAST_ENGINES for members in rows) > len(rows)
 
 
 def sides(run: Run, summaries: Sequence[Summary] | None = None) -> list[Side]:

@@ -25,6 +25,8 @@ def lines(side):
 def test_three_engines_are_side_by_side(make):
     assert not wanted(run_of(make, ("a", 100.0), ("b", 200.0)))
     assert wanted(run_of(make, ("a", 100.0), ("b", 200.0), ("c", 300.0)))
+    alone = [make.measurement(make.cell(engine="a", params={"n": n})) for n in (20, 30)]
+    assert not wanted(run_of(make, ("a", 100.0), ("b", 200.0), ("c", 300.0), others=alone))
 
 
 def test_columns_by_speed_with_the_winner_marked(make):

@@ -347,7 +347,7 @@ def targets(floors):
     yield beside("torch", "convolution", 2)
     if not isinstance(floors["torch"], str):
         mine, theirs = ours["block, peak bytes"], floors["torch"]["block, peak bytes"]
-        number = f"{mine / theirs:.2f} × ({mine / 1e6:.1f} MB)"
+        number = f"{mine / theirs:.2f} × ({mine / 1e6:.1f} and {theirs / 1e6:.1f} MB)"
         yield "peak memory of the transformer block's step: ≤ torch's", number, mine <= theirs
 
 

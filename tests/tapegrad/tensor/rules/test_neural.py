@@ -1,29 +1,11 @@
-"""The rules of neural against differences, PyTorch and JAX."""
+"""What is particular to the rules of networks: stable forms and special cases."""
 
 import numpy as np
 import pytest
-from oracles import agreement, stable
-from oracles.problems.neural import PROBLEMS
+from oracles import stable
 
 from tapegrad import tensor
 from tapegrad.tensor import Tensor
-
-
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_values_are_numpys_and_gradients_those_of_differences(name):
-    agreement.with_differences(name)
-
-
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_gradients_are_pytorchs(name):
-    pytest.importorskip("torch")
-    assert agreement.with_torch(name)
-
-
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_gradients_are_jaxs(name):
-    pytest.importorskip("jax")
-    assert agreement.with_jax(name)
 
 
 @pytest.mark.parametrize("row", stable.ROWS, ids=str)

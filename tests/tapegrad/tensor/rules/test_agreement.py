@@ -1,8 +1,8 @@
-"""The rules of products against differences, PyTorch and JAX."""
+"""Every rule against differences, PyTorch and JAX."""
 
 import pytest
 from oracles import agreement
-from oracles.problems.products import PROBLEMS
+from oracles.problems import PROBLEMS
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

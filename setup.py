@@ -64,7 +64,7 @@ COMMON = {
 
 setup(
     ext_modules=cythonize(CORE, compiler_directives={"annotation_typing": False}, **COMMON)
-    + cythonize(RULES, **COMMON)
+    + cythonize(RULES, compiler_directives={"binding": False}, **COMMON)
     + cythonize(
         [
             extension("recording"),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapegrad.errors import GradientError
-from tapegrad.tensor.differentiate import mapped
+from tapegrad.tensor.differentiate import flat, rebuilt
 from tapegrad.transforms import value_and_grad
 
 # Step sizes from a quarter of the scale down; each is half the one before. Twelve of them reach 1e-4, where the
@@ -89,23 +89,20 @@ def _close(a: float, b: float, tolerance: float) -> bool:
 
 def _numbers(tree: Any) -> list[float]:
     """All numbers of a structure, those of its arrays in order."""
-    found: list[float] = []
-    mapped(lambda value: found.extend(np.asarray(value, dtype=np.float64).ravel().tolist()), tree)
-    return found
+    return [x for value in flat(tree) for x in np.asarray(value, dtype=np.float64).ravel().tolist()]
 
 
 def _replaced(tree: Any, index: int, number: float) -> Any:
     """The structure with its number at this position replaced; arrays become float64, or the step would be lost."""
+    made: list[Any] = []
     position = 0
-
-    def convert(old: Any) -> Any:
-        nonlocal position
+    for old in flat(tree):
         start, position = position, position + np.size(old)
-        if not isinstance(old, np.ndarray):
-            return number if start == index else old
-        made = old.astype(np.float64)
-        if start <= index < position:
-            made.flat[index - start] = number
-        return made
-
-    return mapped(convert, tree)
+        inside = start <= index < position
+        if isinstance(old, np.ndarray):
+            made.append(old.astype(np.float64))
+            if inside:
+                made[-1].flat[index - start] = number
+        else:
+            made.append(number if inside else old)
+    return rebuilt(tree, iter(made))

@@ -14,24 +14,18 @@ from numpy.typing import NDArray
 from tapegrad.errors import InputError, OperandError
 from tapegrad.scalar.recording import Var
 from tapegrad.scalar.tape import Tape
-from tapegrad.tensor.differentiate import holds_array, jacobian_of, mapped, value_and_gradients
+from tapegrad.tensor.differentiate import flat, holds_array, jacobian_of, rebuilt, value_and_gradients
 
 
 def _lifted(tape: Tape, tree: Any) -> tuple[Any, list[Var]]:
     """The structure with a variable in place of each number, and these variables in order."""
-    variables: list[Var] = []
-
-    def variable(number: Any) -> Var:
-        variables.append(tape.var(number))
-        return variables[-1]
-
-    return mapped(variable, tree), variables
+    variables = [tape.var(number) for number in flat(tree)]
+    return rebuilt(tree, iter(variables)), variables
 
 
 def _gradients(variables: list[Var], tree: Any) -> Any:
     """The structure with the gradient in place of each number."""
-    gradients = iter(variables)
-    return mapped(lambda _: next(gradients).grad, tree)
+    return rebuilt(tree, iter([x.grad for x in variables]))
 
 
 def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., tuple[float, Any]]:

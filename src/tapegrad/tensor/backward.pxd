@@ -16,3 +16,5 @@ cpdef list reachable(root)
 
 @cython.locals(cotangents=Cotangents, arrays=dict, owned=set, i=Instruction, primitive=Primitive, k=cython.Py_ssize_t)
 cpdef propagate(root, seed, bint retain)
+
+cdef _deliver(Leaf leaf, g, bint owned)

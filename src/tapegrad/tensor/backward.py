@@ -108,7 +108,7 @@ def propagate(root: Any, seed: Array, retain: bool) -> None:
         if g is None:
             continue
         if type(node) is Leaf:
-            _deliver(node, g, owned=node in owned)
+            _deliver(node, g, node in owned)
             continue
         i = node
         if i.saved is None:
@@ -130,7 +130,7 @@ def propagate(root: Any, seed: Array, retain: bool) -> None:
                 cotangents.add(parent, found[k], primitive.fresh)
 
 
-def _deliver(leaf: Leaf, g: Array, *, owned: bool) -> None:
+def _deliver(leaf: Leaf, g: Array, owned: bool) -> None:
     """Adds a gradient to what a leaf has, in place; its array belongs to the leaf alone."""
     if leaf.grad is None:
         leaf.grad = g if owned else namespace(g).array(g)

@@ -6,33 +6,46 @@ from typing import Any
 from tapegrad.tensor.instruction import REUSED
 from tapegrad.tensor.namespaces import Array, namespace
 
-# Vectors of ones by library, dtype and length, made once; so many that a program's layers find theirs again.
-_ones: dict[tuple[str, str, int], Array] = {}
+# Arrays that do not depend on data, made once; so many that a program's layers find theirs again. Nobody may write
+# into them.
+_kept: dict[Any, Array] = {}
 KEPT = 256
 
 
-def ones(xp: Any, length: int, dtype: Any) -> Array:
-    """A vector of ones. Nobody may write into it."""
-    key = (xp.__name__, dtype.char, length)
-    found = _ones.get(key)
-    if found is None:
-        if len(_ones) >= KEPT:
-            _ones.clear()
-        found = _ones[key] = xp.ones(length, dtype)
-    return found
+def ones(xp: Any, shape: Any, dtype: Any) -> Array:
+    """An array of ones, for sums as products."""
+    key = (xp, dtype.char, shape)
+    found = _kept.get(key)
+    return keep(key, xp.ones(shape, dtype)) if found is None else found
+
+
+def starts(xp: Any, rows: int, length: int) -> Array:
+    """Where each row of a matrix starts in its flattened form."""
+    key = (xp, rows, length)
+    found = _kept.get(key)
+    return keep(key, xp.arange(0, rows * length, length) if length else xp.zeros(rows, int)) if found is None else found
+
+
+def keep(key: Any, made: Array) -> Array:
+    """The array, known from now on."""
+    if len(_kept) >= KEPT:
+        _kept.clear()
+    _kept[key] = made
+    return made
 
 
 def unbroadcast(cotangent: Array, shape: tuple[int, ...]) -> Array:
     """The sum over all axes along which an operand of this shape was repeated."""
-    added = cotangent.ndim - len(shape)
-    if added == 1 and cotangent.shape[1:] == shape and cotangent.size < REUSED:  # a bias, most often
-        return cotangent.sum(0)
-    if added and shape and cotangent.shape[added:] == shape and cotangent.flags.c_contiguous:
+    given = cotangent.shape
+    added = len(given) - len(shape)
+    if added == 1 and len(given) == 2 and given[1] == shape[0] and cotangent.size < REUSED:  # a bias, most often
+        return ones(namespace(cotangent), given[0], cotangent.dtype).dot(cotangent)
+    if added and shape and given[added:] == shape and cotangent.flags.c_contiguous:
         # With BLAS rows are added up twice to eight times as fast as by the loop, and rounded less.
-        rows = math.prod(cotangent.shape[:added])
+        rows = math.prod(given[:added])
         flat = cotangent.reshape(rows, math.prod(shape))
         return ones(namespace(cotangent), rows, cotangent.dtype).dot(flat).reshape(shape)
-    axes = [k for k, length in enumerate(cotangent.shape) if k < added or (length != 1 and shape[k - added] == 1)]
+    axes = [k for k, length in enumerate(given) if k < added or (length != 1 and shape[k - added] == 1)]
     if axes:
         cotangent = cotangent.sum(tuple(axes), None, None, True)
     return cotangent.reshape(shape)

@@ -24,23 +24,44 @@ def is_array(value: Any) -> bool:
 def holds_array(tree: Any) -> bool:
     """Whether there is an array anywhere in a structure."""
     if isinstance(tree, dict):
-        return any(map(holds_array, tree.values()))
-    if isinstance(tree, (list, tuple)):
-        return any(map(holds_array, tree))
-    return is_array(tree)
+        tree = tree.values()
+    elif not isinstance(tree, (list, tuple)):
+        return is_array(tree)
+    for item in tree:  # noqa: SIM110  a C function has no generators
+        if holds_array(item):
+            return True
+    return False
 
 
-def mapped(convert: Callable[[Any], Any], tree: Any) -> Any:
-    """The same structure with each array or number converted, in order."""
+def flat(tree: Any) -> list[Any]:
+    """The arrays and numbers of a structure, in order."""
+    found: list[Any] = []
+    collect(tree, found)
+    return found
+
+
+def collect(tree: Any, found: list[Any]) -> None:
+    """Adds the arrays and numbers of a structure to a list."""
     if isinstance(tree, dict):
-        return {key: mapped(convert, item) for key, item in tree.items()}
-    if isinstance(tree, (list, tuple)):
-        items = [mapped(convert, item) for item in tree]
-        kind = type(tree)
-        if kind is list:
-            return items
-        return kind(*items) if hasattr(tree, "_fields") else kind(items)
-    return convert(tree)
+        tree = tree.values()
+    elif not isinstance(tree, (list, tuple)):
+        found.append(tree)
+        return
+    for item in tree:
+        collect(item, found)
+
+
+def rebuilt(tree: Any, items: Iterator[Any]) -> Any:
+    """The same structure with the next of the items in place of each array and number."""
+    if isinstance(tree, dict):
+        return {key: rebuilt(item, items) for key, item in tree.items()}
+    if not isinstance(tree, (list, tuple)):
+        return next(items)
+    made = [rebuilt(item, items) for item in tree]
+    kind = type(tree)
+    if kind is list:
+        return made
+    return kind(*made) if hasattr(tree, "_fields") else kind(made)
 
 
 def leaf(value: Any) -> Tensor:
@@ -59,8 +80,10 @@ def leaf(value: Any) -> Tensor:
             f"expected arrays of floating-point numbers to differentiate by, got dtype {array.dtype}; "
             "convert them with astype(float), or leave the argument out of argnums"
         )
+    node = Leaf.__new__(Leaf)
+    node.shape, node.dtype, node.grad = array.shape, array.dtype, None
     made = Tensor.__new__(Tensor)
-    made._array, made._node = array, Leaf(array)
+    made._array, made._node = array, node
     return made
 
 
@@ -72,39 +95,25 @@ def _plain_array(value: Any, xp: Any) -> Array:
     return xp.asarray(value)
 
 
-def lifted(tree: Any) -> tuple[Any, list[Tensor]]:
-    """A structure with a leaf in place of each array and number, and the leaves in order."""
-    leaves: list[Tensor] = []
-
-    def lift(value: Any) -> Tensor:
-        leaves.append(leaf(value))
-        return leaves[-1]
-
-    return mapped(lift, tree), leaves
-
-
-def gradients(tree: Any, leaves: list[Tensor]) -> Any:
-    """A structure with the gradient in place of each array (an array of its dtype) and number (a float)."""
-    order: Iterator[Tensor] = iter(leaves)
-
-    def gradient(value: Any) -> Any:
-        found = next(order)
-        made = found._node.grad
-        if made is None:
-            made = namespace(found._array).zeros(found.shape, found.dtype)
-        return made if is_array(value) else float(made)
-
-    return mapped(gradient, tree)
+def gradient(value: Any, tensor: Tensor) -> Any:
+    """What backward left in a leaf, 0 if nothing: an array for an array (of its dtype), a float for a number."""
+    made = tensor._node.grad
+    if made is None:
+        made = namespace(tensor._array).zeros(tensor.shape, tensor.dtype)
+    return made if is_array(value) else float(made)
 
 
 def value_and_gradients(
     f: Callable[..., Any], args: Sequence[Any], chosen: Sequence[int]
 ) -> tuple[float, tuple[Any, ...]]:
     """The value of f, and its gradient with respect to each of the chosen arguments."""
+    trees = [args[k] for k in chosen]
+    values = flat(trees)
+    leaves = [leaf(value) for value in values]
+    lifted = rebuilt(trees, iter(leaves))
     made = list(args)
-    leaves = {}
-    for k in chosen:
-        made[k], leaves[k] = lifted(args[k])
+    for place in range(len(trees)):
+        made[chosen[place]] = lifted[place]
     result = f(*made)
     if type(result) is Tensor and result.size == 1:
         value = result.item()
@@ -118,7 +127,8 @@ def value_and_gradients(
             f"expected the function to return one number, got {type(result).__name__}{shape}; "
             "reduce it (.sum()), or use tapegrad.jacobian for several"
         )
-    return value, tuple([gradients(args[k], leaves[k]) for k in chosen])
+    found = [gradient(values[k], leaves[k]) for k in range(len(leaves))]
+    return value, tuple(rebuilt(trees, iter(found)))
 
 
 def jacobian_of(f: Callable[..., Any], args: Sequence[Any], argnum: int) -> Array:

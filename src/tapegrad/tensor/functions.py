@@ -312,10 +312,11 @@ def take_along_axis(x: Value, indices: Value, axis: int) -> Tensor:
     return apply(shapes.TAKE_ALONG_AXIS, (x,), (_integers(indices, "indices"), _axis(axis, len(_shape(x)))))
 
 
-def _integers(value: Value, what: str) -> Array:
-    """Indices or labels as an array of integers of our own: nobody can change it before backward."""
+def _integers(value: Value, what: str, copy: bool = True) -> Array:
+    """Indices or labels as an array of integers, of our own if a rule will use it: nobody can change it then."""
     plain = _plain(value)
-    made = namespace(plain).array(plain)
+    xp = namespace(plain)
+    made = xp.array(plain) if copy else plain if type(plain) is xp.ndarray else xp.asarray(plain)
     if made.dtype.kind not in "iu":
         raise DtypeError(f"expected {what} of integers, got dtype {made.dtype}; convert them with astype(int)")
     return made
@@ -324,7 +325,8 @@ def _integers(value: Value, what: str) -> Array:
 def _within(indices: Array, end: int) -> bool:
     """Whether all indices are from 0 up to but not including the end."""
     if indices.size <= 32:  # a list of so few is quicker than a reduction
-        return all(0 <= index < end for index in indices.reshape(-1).tolist())
+        listed = sorted(indices.reshape(-1).tolist())
+        return not listed or bool(listed[0] >= 0 and listed[-1] < end)
     # as unsigned numbers negative ones are very large: one comparison for both bounds
     return bool(indices.view(f"u{indices.itemsize}").max() < end)
 
@@ -370,7 +372,7 @@ def softmax_cross_entropy(logits: Value, labels: Value, reduction: Literal["mean
     """-log softmax(logits)[label], classes on the last axis, over all examples: their mean, their sum or each."""
     if reduction not in ("mean", "sum", "none"):
         raise InputError(f"expected reduction to be 'mean', 'sum' or 'none', got {reduction!r}")
-    labels = _integers(labels, "labels")
+    labels = _integers(labels, "labels", False)
     shape = _shape(logits)
     if not shape:
         raise ShapeError("softmax_cross_entropy wants logits with the classes on the last axis, got shape ()")
@@ -395,7 +397,7 @@ def layer_norm(x: Value, weight: Value = None, bias: Value = None, epsilon: floa
 def _pair(value: Pair, what: str, least: int) -> tuple[int, int]:
     """One number for both directions, or one for each; no less than so many."""
     pair = tuple(_integer(number, what) for number in _sequence(value))
-    if len(pair) > 2 or not pair or min(pair) < least:
+    if len(pair) > 2 or not pair or sorted(pair)[0] < least:  # min is the tensors' here
         raise ShapeError(f"expected {what} to be an integer or two of them, from {least} up, got {value!r:.60}")
     return pair[0], pair[-1]
 

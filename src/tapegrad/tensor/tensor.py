@@ -217,7 +217,7 @@ class Tensor:
 
     def detach(self) -> "Tensor":
         """The same numbers as a constant."""
-        made = _new(Tensor)
+        made = Tensor.__new__(Tensor)
         made._array, made._node = self._array, None
         return made
 
@@ -334,10 +334,6 @@ class Tensor:
         return apply(shapes.TRANSPOSE, (self,), None)
 
 
-_new = Tensor.__new__
-_new_instruction = Instruction.__new__
-
-
 def _plain(value: Any) -> Any:
     """What a tensor holds; anything else as it is."""
     return value._array if type(value) is Tensor else value
@@ -425,7 +421,7 @@ def apply(primitive: Primitive, operands: tuple[Any, ...], settings: Any = None)
         arrays = [xp.asarray(array) for array in arrays]
     if recorded and switches.off and getattr(_mode, "off", 0):
         recorded = False
-    instruction = _new_instruction(Instruction)
+    instruction = Instruction.__new__(Instruction)
     instruction.primitive = primitive
     instruction.xp = xp
     instruction.settings = settings
@@ -449,7 +445,7 @@ def apply(primitive: Primitive, operands: tuple[Any, ...], settings: Any = None)
             result = primitive.forward(instruction, *arrays)
     except (ValueError, IndexError, TypeError) as error:
         raise refusal(primitive, arrays, settings, error) from error
-    made = _new(Tensor)
+    made = Tensor.__new__(Tensor)
     made._array = result
     if recorded:
         clock = _clock

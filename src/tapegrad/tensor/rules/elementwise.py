@@ -151,6 +151,19 @@ def vjp_clip(i: Instruction, g: Array) -> tuple[Array]:
     return (into(i.xp.multiply, g, inside, i.scratch),)
 
 
+def forward_tanh(i: Instruction, x: Array) -> Array:
+    """The result is saved."""
+    result = i.xp.tanh(x)
+    i.saved = (result,)
+    return result
+
+
+def vjp_tanh(i: Instruction, g: Array) -> tuple[Array]:
+    """gx = g·(1 - y²), without a number of Python's: converting one takes as long as a small operation."""
+    (y,) = i.saved  # type: ignore[misc]
+    return (into(i.xp.subtract, g, g * y * y, i.scratch),)
+
+
 ADD = primitive("add", forward_add, vjp_add)
 SUB = primitive("sub", forward_sub, vjp_sub)
 MUL = primitive("mul", forward_mul, vjp_mul, fresh=True)
@@ -247,8 +260,7 @@ LOG1P = of_operand("log1p", lambda xp, x: xp.log1p(x), lambda xp, g, x, out: int
 SQRT = of_result("sqrt", lambda xp, x: xp.sqrt(x), lambda xp, g, y, out: into(xp.divide, g, y + y, out))
 SIN = of_operand("sin", lambda xp, x: xp.sin(x), lambda xp, g, x, out: into(xp.multiply, g, xp.cos(x), out))
 COS = of_operand("cos", lambda xp, x: xp.cos(x), lambda xp, g, x, out: into(xp.multiply, g, -xp.sin(x), out))
-# g·(1 - y²), without a number of Python's: converting one takes as long as an operation on a small array
-TANH = of_result("tanh", lambda xp, x: xp.tanh(x), lambda xp, g, y, out: into(xp.subtract, g, g * y * y, out))
+TANH = primitive("tanh", forward_tanh, vjp_tanh, fresh=True)
 SIGMOID = of_result(
     "sigmoid", lambda xp, x: special(xp).expit(x), lambda xp, g, y, out: into(xp.multiply, g, y * (1 - y), out)
 )

@@ -3,11 +3,11 @@
 import math
 from typing import Any
 
-from tapegrad.tensor.broadcasting import unbroadcast
+from tapegrad.tensor.broadcasting import starts, unbroadcast
 from tapegrad.tensor.instruction import Instruction, primitive
 from tapegrad.tensor.namespaces import Array
 from tapegrad.tensor.rules.elementwise import into
-from tapegrad.tensor.rules.reductions import large, reusable, row_sums, shifted_exp
+from tapegrad.tensor.rules.reductions import large, reusable, row_sums, shifted_exp, total
 
 
 def forward_softmax(i: Instruction, x: Array) -> Array:
@@ -48,31 +48,36 @@ def vjp_log_softmax(i: Instruction, g: Array) -> tuple[Array]:
 
 
 def forward_cross_entropy(i: Instruction, logits: Array) -> Array:
-    """log Σe^x - x[label], for each example or reduced; settings: labels, reduction."""
+    """log Σe^(x - m) - (x[label] - m), for each example or reduced; settings: labels, reduction."""
     labels, reduction = i.settings
     xp = i.xp
+    if logits.dtype.kind != "f":
+        logits = logits.astype(xp.float64)
     if not logits.flags.c_contiguous:  # the rule writes into a flattened view
         logits = xp.ascontiguousarray(logits)
-    exponentials, sums, largest = shifted_exp(xp, logits, -1)
-    classes = logits.shape[-1]
-    places = xp.arange(0, labels.size * classes, classes) + labels.reshape(-1)  # of the labels, in the flattened logits
-    # m - x[label] first: both may be large, and the logarithm is small beside them
-    losses = xp.log(sums) + (largest - logits.reshape(-1).take(places).reshape(sums.shape))
+    shifted = logits - logits.max(-1, None, True)
+    # the places of the labels in the flattened logits: an array of our own, whatever happens to the labels
+    places = starts(xp, labels.size, logits.shape[-1]) + labels.reshape(-1)
+    chosen = shifted.reshape(-1).take(places)
+    exponentials = xp.exp(shifted) if large(shifted) is None else xp.exp(shifted, out=shifted)
+    sums = row_sums(xp, exponentials)
+    losses = xp.log(sums).reshape(-1) - chosen
     if i.needs[0]:
-        i.saved = (into(xp.divide, exponentials, sums, large(exponentials)), places)
+        i.saved = (exponentials, sums, places)
     if reduction == "none":
         return losses.reshape(labels.shape)
-    return losses.sum() if reduction == "sum" else losses.sum() / labels.size
+    loss = total(xp, losses, None, False)
+    return loss if reduction == "sum" else loss / labels.size
 
 
 def vjp_cross_entropy(i: Instruction, g: Array) -> tuple[Array]:
     """gx = g·(softmax(x) - one-hot(label)), over the number of examples for the mean."""
-    softmax, places = i.saved  # type: ignore[misc]
+    exponentials, sums, places = i.saved  # type: ignore[misc]
     labels, reduction = i.settings
     if reduction == "mean":
         g = g / labels.size
-    each = g[..., None] if g.shape else g
-    result = into(i.xp.multiply, softmax, each, softmax if reusable(i, softmax) else None)
+    each = (g.reshape(sums.shape) if g.shape else g) / sums
+    result = into(i.xp.multiply, exponentials, each, exponentials if reusable(i, exponentials) else None)
     result.reshape(-1)[places] -= g.reshape(-1) if g.shape else g
     return (result,)
 

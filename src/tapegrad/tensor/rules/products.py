@@ -17,6 +17,7 @@ def forward_matmul(i: Instruction, x: Array, y: Array) -> Array:
     """x·y. A stack of matrices times one matrix is one product of a tall matrix."""
     i.saved = (y if i.needs[0] else None, x if i.needs[1] else None)
     left, right = getattr(x, "ndim", 0), getattr(y, "ndim", 0)
+    i.settings = (left, right)
     if right == 2 and left == 2:
         return x.dot(y)
     if right == 2 and left > 2 and x.flags.c_contiguous:
@@ -28,32 +29,32 @@ def vjp_matmul(i: Instruction, g: Array) -> tuple[Array | None, Array | None]:
     """gx = g·yᵀ; gy = xᵀ·g. A vector is a matrix of one row (left) or one column (right)."""
     xp = i.xp
     y, x = i.saved  # type: ignore[misc]
-    left, right = i.shapes  # type: ignore[misc]
-    if len(right) == 1:
+    left, right = i.settings
+    if right == 1:
         g = g[..., None]
-    if len(left) == 1:
+    if left == 1:
         g = g[..., None, :]
     gx = gy = None
     if x is not None:
-        if len(left) == 2 and len(right) == 2:
+        if left == 2 and right == 2:
             gy = x.T.dot(g)
-        elif len(right) <= 2 and x.ndim > 2:
+        elif right <= 2 and left > 2:
             gy = flat(x).T.dot(flat(g))
         else:
-            gy = xp.matmul(x[:, None] if len(left) == 1 else x.swapaxes(-1, -2), g)
-        if len(right) == 1:
+            gy = xp.matmul(x[:, None] if left == 1 else x.swapaxes(-1, -2), g)
+        if right == 1:
             gy = gy[..., 0]
         if i.releasing:  # x is often the largest array of a layer: it goes before gx, of the same size, is made
             x = i.saved = None
     if y is not None:
-        transposed = y[None, :] if len(right) == 1 else y.swapaxes(-1, -2)
-        if g.ndim == 2 and transposed.ndim == 2:
+        transposed = y.T if right == 2 else y[None, :] if right == 1 else y.swapaxes(-1, -2)
+        if right <= 2 and left == 2:
             gx = g.dot(transposed)
-        elif transposed.ndim == 2 and g.ndim > 2:
+        elif right <= 2 and left > 2:
             gx = flat(g).dot(transposed).reshape(*g.shape[:-1], transposed.shape[-1])
         else:
             gx = xp.matmul(g, transposed)
-        if len(left) == 1:
+        if left == 1:
             gx = gx[..., 0, :]
     return gx, gy
 
@@ -113,5 +114,5 @@ def _operand_cotangent(xp: Any, k: int, g: Array, xs: tuple[Array, ...], terms: 
     return made
 
 
-MATMUL = primitive("matmul", forward_matmul, vjp_matmul, fresh=True, shapes=True)
+MATMUL = primitive("matmul", forward_matmul, vjp_matmul, fresh=True)
 EINSUM = primitive("einsum", forward_einsum, vjp_einsum)

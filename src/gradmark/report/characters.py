@@ -18,6 +18,8 @@ def one_line(text: str) -> str:
     >>> one_line("\x1b[31mbad\x1b[0m\n name\x07")
     'bad name'
     """
+    if text.isprintable():  # most names are; the check below takes a while for each letter
+        return " ".join(text.split())
     kept = (c for c in ESCAPES.sub("", text) if c.isspace() or unicodedata.category(c) not in UNSAFE)
     return " ".join("".join(kept).split())
 

@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 from gradmark import units
 from gradmark.records import Record
-from gradmark.report.columns import cells
-from gradmark.report.page.material import Material
+from gradmark.report.page.material import Entry, Material
 from gradmark.report.rows import Row
 
 
@@ -32,13 +31,14 @@ class Bars(Record, frozen=True, kw_only=True):
 
 def phases(material: Material) -> Bars:
     """Forward and backward, stacked, with their ratio."""
-    shown = [e.row for e in material.fine if e.row.forward and e.row.backward]
+    shown = [e for e in material.fine if e.row.forward and e.row.backward]
     lengths = _longest(shown, lambda row: sum(part.median for part in (row.forward, row.backward) if part))
     bars = []
-    for row in shown:
+    for entry in shown:
+        row, texts = entry.row, entry.texts
         assert row.forward is not None
         assert row.backward is not None
-        whole, texts = lengths[row.workload], cells(row)
+        whole = lengths[row.workload]
         first, second = (_percent(part.median, whole) for part in (row.forward, row.backward))
         bars.append(
             Bar(
@@ -54,13 +54,13 @@ def phases(material: Material) -> Bars:
 
 def memory(material: Material) -> Bars:
     """Peak, and how much of it is retained after forward; allocations; the tape."""
-    shown = [e.row for e in material.fine if e.row.peak_bytes is not None]
+    shown = [e for e in material.fine if e.row.peak_bytes is not None]
     lengths = _longest(shown, lambda row: row.peak_bytes or 0)
     bars = []
-    for row in shown:
+    for entry in shown:
+        row, texts, whole = entry.row, entry.texts, lengths[entry.row.workload]
         peak, retained = row.peak_bytes or 0, row.retained_bytes
         held = min(retained or 0, peak)
-        texts, whole = cells(row), lengths[row.workload]
         bars.append(
             Bar(
                 workload=row.workload,
@@ -78,9 +78,9 @@ def memory(material: Material) -> Bars:
     return Bars(heads=["peak", "retained", "allocs", "tape"], bars=bars, gaps=_gaps(material, shown, "peak_bytes"))
 
 
-def _longest(rows: list[Row], length: Callable[[Row], float]) -> dict[str, float]:
+def _longest(entries: list[Entry], length: Callable[[Row], float]) -> dict[str, float]:
     found: dict[str, float] = {}
-    for row in rows:
+    for row in (entry.row for entry in entries):
         found[row.workload] = max(found.get(row.workload, 0.0), length(row))
     return found
 
@@ -89,12 +89,12 @@ def _percent(part: float, whole: float) -> float:
     return round(100.0 * max(part, 0.0) / whole, 1) if whole > 0 else 0.0
 
 
-def _gaps(material: Material, shown: list[Row], number: str) -> list[str]:
+def _gaps(material: Material, shown: list[Entry], number: str) -> list[str]:
     """Why rows are not among the bars, each reason once for each engine."""
-    there = {id(row) for row in shown}
+    there = {id(entry) for entry in shown}
     counted: dict[tuple[str, str], int] = {}
     for entry in material.fine:
-        if id(entry.row) not in there:
+        if id(entry) not in there:
             key = (entry.row.engine, entry.row.reasons.get(number, "it was not measured"))
             counted[key] = counted.get(key, 0) + 1
     return [f"{count} rows of {engine}: {reason}." for (engine, reason), count in counted.items()]

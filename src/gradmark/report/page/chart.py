@@ -3,6 +3,7 @@
 Out: records that `plots.js` draws as they are; nothing is computed there.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 from gradmark.records import Record
@@ -62,3 +63,19 @@ def short(number: float) -> float:
     """
     found = float(f"{number:.4g}")
     return int(found) if found.is_integer() else found  # which is written without its fraction
+
+
+def shorts(numbers: Sequence[float]) -> list[float]:
+    """The same of many: a page has a hundred thousand samples, most of them long enough for whole numbers.
+
+    >>> shorts([123456.0, 1234.5678, 99999.0])
+    [123500, 1235, 100000]
+    """
+    if min(numbers, default=0.0) < 1000:
+        return [short(number) for number in numbers]
+    import numpy as np
+
+    values = np.array(numbers)
+    steps = 10.0 ** (np.floor(np.log10(values)) - 3)
+    found: list[float] = (np.rint(values / steps) * steps).astype(np.int64).tolist()
+    return found

@@ -11,7 +11,7 @@ from gradmark.analyse.growth import LEAST_SIZES
 from gradmark.analyse.scaling import counted_in, work
 from gradmark.records import Fit, Measurement, Summary
 from gradmark.report.characters import one_line
-from gradmark.report.page.chart import Axis, Chart, Series, Unit, View, short
+from gradmark.report.page.chart import Axis, Chart, Series, Unit, View, short, shorts
 from gradmark.report.page.material import Entry, Material
 
 METRICS = {
@@ -170,7 +170,7 @@ def _dots(entry: Entry, phase: str) -> View:
             Series(
                 name=f"process {sample.process + 1}",
                 x=[float(begin)],
-                y=[short(ns) for ns in blocks],
+                y=shorts(blocks),
                 style="dots",
                 colour=sample.process,
             )

@@ -13,6 +13,7 @@ from gradmark.analyse.estimates import summarise
 from gradmark.analyse.growth import families, growth
 from gradmark.errors import GradmarkError
 from gradmark.records import Fit, Measurement, Run, Summary
+from gradmark.report.columns import cells
 from gradmark.report.rows import Row, reading_order, row
 
 
@@ -70,6 +71,11 @@ class Entry:
 
     def __init__(self, measurement: Measurement, summary: Summary, row: Row) -> None:
         self.measurement, self.summary, self.row = measurement, summary, row
+
+    @cached_property
+    def texts(self) -> dict[str, str]:
+        """The row's text for each column."""
+        return cells(self.row)
 
 
 def _unlike(run: Run, newest: Run) -> list[str]:

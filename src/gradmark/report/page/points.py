@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from gradmark import units
-from gradmark.analyse.changes import changes
+from gradmark.analyse.changes import LEAST_POINTS, changes
 from gradmark.records import Run
 from gradmark.report.characters import one_line
 from gradmark.report.page.chart import Axis, Chart, Series, View, short
@@ -44,7 +44,7 @@ def accuracy(material: Material) -> Chart:
                 summary=f"{len(members)} rows. The fewest digits, {digits(worst.row.relative_error or 0.0):.1f}, has "
                 f"{_place(worst)}.",
                 x=Axis(title="time of value and gradient", unit="time", log=True),
-                y=Axis(title="correct digits of the gradient; 17: exact"),
+                y=Axis(title="correct digits; 17: exact"),
                 series=_by_engine(members, material.engines, _accurate),
             )
         )
@@ -170,7 +170,9 @@ def history(material: Material) -> Chart:
     names = [_named(run) for run in material.runs]
     alike = [run for run in material.runs if run.id not in material.left_out]
     timed = {row: metrics.get(FASTEST, {}) for row, metrics in rows.items()}
-    own, _ = changes({row: [found.get(run.id) for run in alike] for row, found in timed.items()})
+    # Fewer runs have no levels; looking for them would load much for nothing.
+    few = len(alike) < 2 * LEAST_POINTS
+    own, _ = ({}, []) if few else changes({row: [found.get(run.id) for run in alike] for row, found in timed.items()})
     levels = {(row, FASTEST): {alike[change.place].id for change in found} for row, found in own.items()}
     views = [
         _series(row, metric, found, material, names, levels.get((row, metric), set()))
@@ -178,14 +180,14 @@ def history(material: Material) -> Chart:
         for metric, found in metrics.items()
         if len(found) > 1
     ]
-    few = "One run was given; `gradmark report RUN RUN …` draws the history of several."
+    one = "One run was given; `gradmark report RUN RUN …` draws the history of several."
     none = "The runs have no row in common."
     return Chart(
         id="history-chart",
         title="The fastest block and the allocations, run after run",
         selects=["Row", "Metric"],
         views=views,
-        missing="" if views else few if len(material.runs) < 2 else none,
+        missing="" if views else one if len(material.runs) < 2 else none,
     )
 
 

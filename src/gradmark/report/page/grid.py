@@ -5,15 +5,19 @@ In: material. Out: columns, and for each cell of the table its text, its number 
 
 from typing import Any
 
+import msgspec
+
 from gradmark import units
 from gradmark.records import Estimate, Record
 from gradmark.report.characters import one_line
-from gradmark.report.columns import COLUMNS, cells
+from gradmark.report.columns import COLUMNS
 from gradmark.report.page.material import Entry, Material
 from gradmark.report.rows import PHASES
 
 # Shown until the reader chooses others.
 USUAL = ("workload", "engine", "forward", "backward", "total", "spread", "gradient_ratio", "allocations", "error")
+# Longer names are folded.
+WIDEST = 22
 # What a column's numbers are, for the header of the copied CSV.
 CSV = {
     **{phase: f"{phase}_ns" for phase in (*PHASES, "first_call")},
@@ -36,6 +40,7 @@ class Head(Record, frozen=True, kw_only=True):
     csv: str
     number: bool
     shown: bool
+    width: int = 0  # in letters
 
 
 class Field(Record, frozen=True, kw_only=True):
@@ -73,7 +78,7 @@ def grid(material: Material) -> Grid:
     ambiguous = len(set(names)) < len(names)
     several = {key for key in ("dtype", "device") if ambiguous and len({fields[key].text for fields in made}) > 1}
     said = [
-        head
+        msgspec.structs.replace(head, width=_width(head, [fields[head.key].text for fields in made]))
         for head in _heads(several)
         if head.key in ("workload", "engine", "suite") or any(fields[head.key].text.strip("n/a") for fields in made)
     ]
@@ -104,9 +109,15 @@ def _heads(several: set[str]) -> list[Head]:
     ]
 
 
+def _width(head: Head, texts: list[str]) -> int:
+    """Of the widest number, or of a name that is not too long; the title has room for the mark that it is sorted by."""
+    longest = max(map(len, texts), default=0)
+    return max(len(head.title) + 1, longest if head.number else min(longest, WIDEST))
+
+
 def _fields(entry: Entry) -> dict[str, Field]:
     row = entry.row
-    texts = cells(row)
+    texts = entry.texts
     found = {key: Field(text=text) for key, text in texts.items()}
     for column in COLUMNS:
         if column.numbers and row.status == "ok":

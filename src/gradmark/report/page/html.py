@@ -6,13 +6,14 @@ In: a page. Out: text. The template escapes all text; data and plotly go in comp
 import base64
 import gzip
 import re
+from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 
 import msgspec
 
 from gradmark.report.page.page import Page
 
-SCRIPTS = ("table.js", "plots.js", "page.js")
+SCRIPTS = ("table.js", "plots.js", "loading.js", "page.js")
 
 
 def render(page: Page) -> str:
@@ -28,14 +29,17 @@ def render(page: Page) -> str:
         loader=jinja2.FunctionLoader(lambda name: (assets / name).read_text(encoding="utf-8")),
     )
     environment.filters["code"] = _code
+    environment.globals["zip"] = zip
     plotly = (files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8") if page.charts else ""
-    return environment.get_template("page.html").render(
-        page=page,
-        style=(assets / "page.css").read_text(encoding="utf-8"),
-        scripts="\n".join((assets / name).read_text(encoding="utf-8") for name in SCRIPTS),
-        plotly=packed(plotly),
-        data=packed(data(page)),
-    )
+    with ThreadPoolExecutor(2) as beside:  # compressing lets Python go on; the template needs the results at its end
+        return environment.get_template("page.html").render(
+            page=page,
+            plotly=beside.submit(packed, plotly),
+            data=beside.submit(packed, data(page)),
+            style=(assets / "page.css").read_text(encoding="utf-8"),
+            first=(assets / "first.js").read_text(encoding="utf-8"),
+            scripts="\n".join((assets / name).read_text(encoding="utf-8") for name in SCRIPTS),
+        )
 
 
 def _code(text: str) -> str:

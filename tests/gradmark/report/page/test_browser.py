@@ -57,6 +57,25 @@ def test_every_section_is_there_and_every_plot_is_drawn(opened: Open) -> None:
         assert page.locator(f"section{link}").count() == 1
 
 
+def test_plotly_waits_until_a_plot_is_near(opened: Open) -> None:
+    page = opened()
+    assert page.evaluate("typeof Plotly") == "undefined"
+    page.locator("#samples-chart").scroll_into_view_if_needed()
+    page.locator("#samples-chart .main-svg").first.wait_for()
+    assert page.evaluate("typeof Plotly") == "object"
+
+
+def test_without_scripts_every_column_is_shown(chromium: Any, written: str) -> None:
+    page = chromium.new_page(java_script_enabled=False)
+    page.goto(written)
+    heads = page.locator("#grid thead th")
+    assert page.locator("#grid thead th[hidden]").count() > 5
+    assert all(heads.nth(place).is_visible() for place in range(heads.count()))
+    assert page.locator("#count").text_content() == "17 of 17 rows."
+    assert page.locator("#memory .bars").is_visible()
+    page.close()
+
+
 def test_sorting_is_by_number_and_by_word_and_by_keyboard(opened: Open) -> None:
     page = opened(plots=False)
     heading = page.locator("#grid thead th", has_text="total")
@@ -191,6 +210,7 @@ def test_hostile_names_stay_text(opened: Open) -> None:
 
 def test_on_paper_everything_is_open_and_light(opened: Open) -> None:
     page = opened(scheme="dark")
+    assert page.locator("figure.chart:has(.main-svg)").count() < 6  # what was not scrolled to is drawn for the paper
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")
     assert page.locator("details:not(.menu):not([open])").count() == 0

@@ -1,6 +1,6 @@
 from typing import Any
 
-from gradmark.report.page.grid import Field, grid
+from gradmark.report.page.grid import WIDEST, Field, grid
 from gradmark.report.page.material import Material
 
 
@@ -31,3 +31,10 @@ def test_columns_are_there_if_they_say_something_and_shown_if_they_are_needed(ma
     assert (shown["workload"], shown["total"], shown["dtype"], shown["peak_bytes"]) == (True, True, False, False)
     twice = [make.tensor(make.cell("mlp", suite="tensor", dtype=dtype)) for dtype in ("float32", "float64")]
     assert {head.key: head.shown for head in grid(Material([make.run(*twice)])).heads}["dtype"]
+
+
+def test_columns_are_as_wide_as_their_numbers_but_long_names_are_folded(material: Material) -> None:
+    widths = {head.key: head.width for head in grid(material).heads}
+    assert widths["total"] == len("wrong gradient")
+    assert widths["gradient_ratio"] == len("grad/primal") + 1
+    assert widths["engine"] == WIDEST

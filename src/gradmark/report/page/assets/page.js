@@ -1,18 +1,14 @@
 // The page as a whole: light and dark, and printing.
 "use strict";
 const button = document.getElementById("theme");
-const system = matchMedia("(prefers-color-scheme: dark)");
-const remembered = (() => {
-  try { return localStorage.getItem("gradmark-theme"); } catch { return null; } // a browser may refuse it to files
-})();
 
 function setTheme(name) {
-  document.documentElement.dataset.theme = name;
+  if (name !== theme()) document.documentElement.dataset.theme = name;
   button.textContent = name === "dark" ? "Light" : "Dark";
   if (window.Plotly) all("figure.chart").filter((figure) => figure.view).forEach(draw);
 }
 
-setTheme(remembered ?? (system.matches ? "dark" : "light"));
+setTheme(theme());
 system.addEventListener("change", (event) => { if (!remembered) setTheme(event.matches ? "dark" : "light"); });
 button.addEventListener("click", () => {
   setTheme(theme() === "dark" ? "light" : "dark");
@@ -25,7 +21,7 @@ addEventListener("beforeprint", () => {
   before ??= theme();
   setTheme("light");
   all("details:not(.menu)").forEach((one) => (one.open = true));
-  if (window.Plotly) drawAll();
+  if (document.documentElement.dataset.plots === "ready") drawAll();
 });
 addEventListener("afterprint", () => {
   if (before) setTheme(before);

@@ -1,6 +1,5 @@
 // Plots: draws the views of the page's data as they are. A plot is drawn when it comes near the screen.
 "use strict";
-let charts = {};
 // The data leaves out what is usual.
 const AXIS = { unit: "", log: false, names: [] };
 const SERIES = { colour: 0, text: [], low: [], high: [] };
@@ -126,38 +125,4 @@ function setUp(figure, chart) {
   };
   selects.forEach((select, level) => select.addEventListener("change", () => choose(level + 1)));
   choose(0);
-}
-
-async function unpacked(id) {
-  const letters = atob(document.getElementById(id).textContent);
-  const bytes = new Uint8Array(letters.length);
-  for (let at = 0; at < letters.length; at++) bytes[at] = letters.charCodeAt(at);
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
-}
-
-// Unpacking keeps the page from answering for a second or so, so what the reader does comes first.
-function whenIdle(work) {
-  if (window.requestIdleCallback) requestIdleCallback(work, { timeout: 1000 });
-  else setTimeout(work);
-}
-
-async function drawCharts() {
-  try {
-    charts = JSON.parse(await unpacked("data"));
-    const script = document.createElement("script");
-    script.textContent = await unpacked("plotly");
-    document.head.append(script);
-  } catch (error) {
-    all("figure.chart .summary").forEach((place) => (place.textContent = `This browser cannot draw it: ${error.message}.`));
-    return;
-  }
-  const watcher = new IntersectionObserver((entries) => {
-    for (const { isIntersecting, target } of entries) if (isIntersecting && !target.view) setUp(target, charts[target.id]);
-  }, { rootMargin: "300px" });
-  all("figure.chart").forEach((figure) => watcher.observe(figure));
-  document.documentElement.dataset.plots = "ready";
-}
-
-function drawAll() {
-  for (const figure of all("figure.chart")) figure.view ? draw(figure) : setUp(figure, charts[figure.id]);
 }

@@ -1,7 +1,9 @@
 // Tables: sorting by the number behind a text, filtering, choosing columns, copying. Text is only ever set as text.
 "use strict";
 const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
-const numberOf = (cell) => (cell && cell.dataset.v !== undefined ? Number(cell.dataset.v) : NaN);
+const numberOf = (cell) => (cell?.hasAttribute("data-v") ? Number(cell.getAttribute("data-v")) : NaN);
+
+const shownOf = (row) => [...row.cells].filter((cell) => !cell.hidden);
 
 function sortBy(table, column) {
   const heading = all("thead th", table)[column];
@@ -9,16 +11,21 @@ function sortBy(table, column) {
   all("thead th", table).forEach((other) => other.removeAttribute("aria-sort"));
   heading.setAttribute("aria-sort", descending ? "descending" : "ascending");
   const words = new Intl.Collator(undefined, { numeric: true });
-  const rows = all("tbody tr", table).map((row) => ({ row, cell: row.cells[column] }));
+  const body = table.tBodies[0];
+  body.remove(); // while it is not in the page, moving a row costs nothing
+  const rows = [...body.rows].map((row) => {
+    const cell = row.cells[column];
+    return { row, number: numberOf(cell), text: cell?.textContent ?? "" };
+  });
   const sign = descending ? -1 : 1;
-  const numbers = rows.some(({ cell }) => !Number.isNaN(numberOf(cell)));
-  rows.sort((one, other) => {
-    if (!numbers) return sign * words.compare(one.cell?.textContent ?? "", other.cell?.textContent ?? "");
-    const [a, b] = [numberOf(one.cell), numberOf(other.cell)];
+  const numbers = rows.some(({ number }) => !Number.isNaN(number));
+  rows.sort(({ number: a, text }, { number: b, text: other }) => {
+    if (!numbers) return sign * words.compare(text, other);
     // What has no number is last in both directions.
     return Number.isNaN(a) || Number.isNaN(b) ? Number.isNaN(a) - Number.isNaN(b) : sign * (a - b);
   });
-  table.tBodies[0].append(...rows.map(({ row }) => row));
+  body.append(...rows.map(({ row }) => row));
+  table.append(body);
 }
 
 function csvField(text) {
@@ -28,10 +35,9 @@ function csvField(text) {
 }
 
 function csvOf(table) {
-  const shown = (row) => [...row.cells].filter((cell) => !cell.hidden);
-  const head = shown(table.tHead.rows[0]).map((cell) => cell.dataset.csv);
+  const head = shownOf(table.tHead.rows[0]).map((cell) => cell.dataset.csv);
   const rows = all("tbody tr", table).filter((row) => !row.hidden);
-  const lines = rows.map((row) => shown(row).map((cell) => cell.dataset.v ?? cell.textContent));
+  const lines = rows.map((row) => shownOf(row).map((cell) => cell.dataset.v ?? cell.textContent));
   return [head, ...lines].map((line) => line.map(csvField).join(",")).join("\n") + "\n";
 }
 
@@ -52,27 +58,30 @@ async function copy(text) {
 
 function setUpGrid(table) {
   const [find, suite, engine, count] = ["find", "suite", "engine", "count"].map((id) => document.getElementById(id));
-  const rows = all("tbody tr", table);
+  const rows = [...table.tBodies[0].rows];
+  let texts = null; // of the columns that are shown, in small letters
   const filter = () => {
     const words = find.value.toLowerCase().split(/\s+/);
+    texts ??= rows.map((row) => shownOf(row).map((cell) => cell.textContent).join(" ").toLowerCase());
     let shown = 0;
-    for (const row of rows) {
-      const text = [...row.cells].map((cell) => (cell.hidden ? "" : cell.textContent)).join(" ").toLowerCase();
-      row.hidden =
-        (suite.value && row.dataset.suite !== suite.value) ||
-        (engine.value && row.dataset.engine !== engine.value) ||
-        !words.every((word) => text.includes(word));
-      shown += !row.hidden;
-    }
+    rows.forEach((row, place) => {
+      const hidden =
+        (suite.value !== "" && row.dataset.suite !== suite.value) ||
+        (engine.value !== "" && row.dataset.engine !== engine.value) ||
+        !words.every((word) => texts[place].includes(word));
+      if (row.hidden !== hidden) row.hidden = hidden;
+      shown += !hidden;
+    });
     count.textContent = `${shown} of ${rows.length} rows.`;
   };
   [find, suite, engine].forEach((control) => control.addEventListener("input", filter));
   for (const box of all("[data-column]")) {
     const show = () => {
       for (const row of table.rows) row.cells[box.dataset.column].hidden = !box.checked;
+      texts = null;
     };
     box.addEventListener("change", () => { show(); filter(); });
-    if (!box.checked) show();
+    if (box.checked !== box.defaultChecked) show(); // as the browser remembers it
   }
   document.getElementById("intervals").addEventListener("change", (event) => {
     table.classList.toggle("intervals", event.target.checked);
@@ -82,7 +91,7 @@ function setUpGrid(table) {
     event.target.textContent = said;
     setTimeout(() => (event.target.textContent = "Copy as CSV"), 2000);
   });
-  filter();
+  if (find.value || suite.value || engine.value) filter();
 }
 
 document.addEventListener("click", (event) => {
@@ -90,3 +99,4 @@ document.addEventListener("click", (event) => {
   if (heading && event.target.closest("button")) sortBy(heading.closest("table"), heading.cellIndex);
 });
 if (document.getElementById("grid")) setUpGrid(document.getElementById("grid"));
+document.documentElement.dataset.read = "table";

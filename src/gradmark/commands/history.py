@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gradmark.analyse.histories import Found, Histories
     from gradmark.records import Run
 
@@ -38,7 +40,7 @@ def command(
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
     else:
-        show(found)
+        show(found, phase)
 
 
 def _runs(store: Path | None, since: datetime.datetime | None) -> "list[Run]":
@@ -72,26 +74,33 @@ def _only(run: "Run", select: tuple[str, ...]) -> "Run":
     return msgspec.structs.replace(run, measurements=kept)
 
 
-def show(found: "Histories") -> None:
-    """A line for each series, its changes below it."""
-    from gradmark.units import percent, time
+def show(found: "Histories", phase: str) -> None:
+    """For each machine a line for each series, its changes below it; then the plots."""
+    import shutil
+
+    from gradmark.report.levels import levels
 
     if not found.series:
         click.echo("no cell of that name in the kept runs; `gradmark list` shows workloads and runs")
-    machine = ""
+    columns = shutil.get_terminal_size().columns
+    for machine in dict.fromkeys(series.machine for series in found.series):
+        for line in (*_lines(found, machine), *levels(found, machine, phase, columns)):
+            click.echo(line)
+
+
+def _lines(found: "Histories", machine: str) -> "Iterator[str]":
+    from gradmark.units import percent, time
+
+    yield machine
+    for group in found.together:
+        for change in group.changes if group.machine == machine else []:
+            yield f"  all of {group.engine}: {_words(change)}: {change.cause}"
     for series in found.series:
-        if series.machine != machine:
-            machine = series.machine
-            click.echo(machine)
-            for group in found.together:
-                for change in group.changes if group.machine == machine else []:
-                    click.echo(f"  all of {group.engine}: {_words(change)}: {change.cause}")
-        first, last = series.points[0].floor_ns, series.points[-1].floor_ns
-        click.echo(
-            f"  {series.cell}  {len(series.points)} runs  {time(first)} → {time(last)} ({percent(last / first)})"
-        )
-        for change in series.changes:
-            click.echo(f"    {_words(change)}")
+        if series.machine == machine:
+            first, last = series.points[0].floor_ns, series.points[-1].floor_ns
+            count = len(series.points)
+            yield f"  {series.cell}  {count} runs  {time(first)} → {time(last)} ({percent(last / first)})"
+            yield from (f"    {_words(change)}" for change in series.changes)
 
 
 def _words(change: "Found") -> str:

@@ -14,6 +14,8 @@ MARKS = "ox+*#%@&"
 CURVE = "·"
 CHANGE = "^"
 WIDTH, HEIGHT = 64, 16
+LOW, LEAST = 10, 0.1  # of a history: its height, as steps need less room than curves, and the span of its axis
+MOST_OF_A_LEGEND = 32  # below a plot that is narrower than this
 TIMES = ("primal", "forward", "backward", "total")
 
 
@@ -37,6 +39,7 @@ class Frame(Record, frozen=True, kw_only=True):
     y_log: bool = False
     width: int = WIDTH
     height: int = HEIGHT
+    y_least: float = 0.0  # the share of its middle that the axis spans at least, so that noise looks like noise
 
 
 def plot(series: Sequence[Series], frame: Frame) -> list[str]:
@@ -52,7 +55,9 @@ def plot(series: Sequence[Series], frame: Frame) -> list[str]:
         why = "every number is zero, which has no place on a logarithmic axis" if series else "there is nothing to draw"
         return [f"{title}: no plot, {why}"]
     across = _Scale([x for x, _ in points], frame.x_log, frame.width)
-    up = _Scale([y for _, y in points], frame.y_log, frame.height)
+    ys = [y for _, y in points]
+    centre = (min(ys) + max(ys)) / 2
+    up = _Scale([*ys, *(centre * (1 + side * frame.y_least / 2) for side in (-1, 1))], frame.y_log, frame.height)
     grid = [[" "] * frame.width for _ in range(frame.height)]
 
     def mark(x: float, y: float, letter: str) -> None:
@@ -64,7 +69,7 @@ def plot(series: Sequence[Series], frame: Frame) -> list[str]:
         if one.curve is not None:
             for column in range(frame.width):
                 mark(across.value(column), one.curve(across.value(column)), CURVE)
-    for place, one in enumerate(series):
+    for place, one in reversed(list(enumerate(series))):  # where two meet, the one that is named first is seen
         for x, y in zip(one.x, one.y, strict=True):
             mark(x, y, MARKS[place % len(MARKS)])
     ticks = {frame.height - 1 - row: frame.y_text(up.value(row)) for row in (0, frame.height // 2, frame.height - 1)}
@@ -73,14 +78,26 @@ def plot(series: Sequence[Series], frame: Frame) -> list[str]:
     ends = [frame.x_text(across.value(0)), frame.x_text(across.value(frame.width - 1))]
     gap = frame.width - len(ends[0]) - len(ends[1])
     middle = one_line(frame.x_title).center(gap) if len(frame.x_title) < gap else " " * gap
-    legend = "   ".join(f"{MARKS[place % len(MARKS)]} {one_line(one.name)}" for place, one in enumerate(series))
     return [
         title,
         *lines,
         f"{'':>{margin}} └{'─' * frame.width}",
         f"{'':>{margin}}  {ends[0]}{middle}{ends[1]}",
-        f"{'':>{margin}}  {legend}{f'   {CURVE} fit' if any(one.curve for one in series) else ''}",
+        *(f"{'':>{margin}}  {line}" for line in _legend(series, frame.width)),
     ]
+
+
+def _legend(series: Sequence[Series], width: int) -> list[str]:
+    """What the marks mean, on as many lines as it takes."""
+    entries = [f"{MARKS[place % len(MARKS)]} {one_line(one.name)}" for place, one in enumerate(series)]
+    entries += [f"{CURVE} fit"] if any(one.curve for one in series) else []
+    lines = entries[:1]
+    for entry in entries[1:]:
+        if len(lines[-1]) + 3 + len(entry) <= max(width, MOST_OF_A_LEGEND):
+            lines[-1] += f"   {entry}"
+        else:
+            lines.append(entry)
+    return lines
 
 
 class _Scale:
@@ -128,27 +145,35 @@ def history(
     title: str,
     y_text: Callable[[float], str],
     changes: Sequence[int] = (),
+    width: int = WIDTH,
 ) -> list[str]:
     """Numbers run after run, x being the place of the run in `names`; under the axis, a mark where a level begins."""
     last = len(names) - 1
-    found = plot(
-        series,
-        Frame(title=title, x_title="", x_text=lambda x: one_line(names[min(max(round(x), 0), last)]), y_text=y_text),
+    frame = Frame(
+        title=title,
+        x_title="",
+        x_text=lambda x: one_line(names[min(max(round(x), 0), last)]),
+        y_text=y_text,
+        width=width,
+        height=LOW,
+        y_least=LEAST,
     )
+    found = plot(series, frame)
     if not changes or last < 1 or len(found) == 1:
         return found
     margin = found[1].index("│") + 1
     xs = [x for one in series for x in one.x]
-    scale = _Scale(xs, False, WIDTH)
-    marks = [" "] * WIDTH
+    scale = _Scale(xs, False, width)
+    marks = [" "] * width
     for change in changes:
         place = scale.place(float(change))
         if place is not None:
             marks[place] = CHANGE
     said = ", ".join(one_line(names[change]) for change in changes)
+    axis = next(place for place, line in enumerate(found) if line.lstrip().startswith("└"))
     return [
-        *found[:-2],
+        *found[: axis + 1],
         f"{' ' * margin}{''.join(marks).rstrip()}",
-        *found[-2:],
+        *found[axis + 1 :],
         f"{CHANGE} a new level begins: {said}",
     ]

@@ -51,6 +51,30 @@ def test_a_cell_that_became_slower(gradmark, kept):
     ]
 
 
+def test_a_plot_stands_below_the_lines(gradmark, kept, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "57")
+    kept(FLAT, own=STEP)
+    assert gradmark("history", "w[34]").out.splitlines()[4:] == [
+        "",
+        "e: total, times that of the first run",
+        "1.20 │                        o   o   o   o   o   o",
+        "     │",
+        "     │",
+        "     │",
+        "1.11 │",
+        "     │",
+        "     │",
+        "     │",
+        "     │",
+        "1.00 │o   o   o   o   o   o   x   x   x   x   x   x",
+        "     └─────────────────────────────────────────────",
+        "                              ^",
+        "      2026-01-01                         2026-01-12",
+        "      o w3/float64/cpu   x w4/float64/cpu",
+        "^ a new level begins: 2026-01-07",
+    ]
+
+
 @pytest.mark.parametrize(
     ("primals", "cause"), [(True, "the machine: functions"), (False, "the machine, or the engine")]
 )
@@ -60,7 +84,7 @@ def test_what_moves_everything_accuses_no_cell(gradmark, kept, primals, cause):
     lines = gradmark("history").out.splitlines()
     assert lines[1].startswith("  all of e: +20.0 % from 2026-01-07T00:00:00+00:00 on (run run06")
     assert cause in lines[1]
-    assert not any(line.startswith("    ") for line in lines)
+    assert not any(line.startswith("    ") for line in lines[: lines.index("")])
 
 
 def test_unlike_machines_are_separate_series(gradmark, kept):

@@ -25,7 +25,7 @@ METRICS = {
 }
 UNITS: dict[str, Unit] = {**dict.fromkeys(PHASES, "time"), "peak_bytes": "bytes"}
 FORMS = {"time": units.time, "bytes": units.size, "count": units.count}
-# With one phase of 880 rows, 176,000 samples, a page is 4.5 MB (benchmarks/report.py); it is to stay below 8.
+# With one phase of 880 rows, 176,000 samples, a page is 4.6 MB (benchmarks/report.py); it is to stay below 8.
 MOST_SAMPLES = 180_000
 CURVE_POINTS = 20
 
@@ -160,27 +160,20 @@ def samples(material: Material) -> Chart:
 
 
 def _dots(entry: Entry, phase: str) -> View:
-    series, begin, medians = [], 1, []
-    for sample in entry.measurement.samples:
-        if phase not in sample.phases:
-            continue
-        blocks = sample.phases[phase].block_ns
-        medians.append(median(blocks))
-        series.append(
-            Series(
-                name=f"process {sample.process + 1}",
-                x=[float(begin)],
-                y=shorts(blocks),
-                style="dots",
-                colour=sample.process,
-            )
-        )
-        begin += len(blocks)
-    fastest = min(min(one.y) for one in series)
+    timed = [(s.process, s.phases[phase].block_ns) for s in entry.measurement.samples if phase in s.phases]
+    times = shorts([ns for _, blocks in timed for ns in blocks])
+    series, begin = [], 1
+    for process, blocks in timed:
+        end = begin + len(blocks)
+        ys = times[begin - 1 : end - 1]
+        name = f"process {process + 1}"
+        series.append(Series(name=name, x=[float(begin)], y=ys, style="dots", colour=process))
+        begin = end
+    medians = [median(blocks) for _, blocks in timed]
     return View(
         keys=[f"{entry.row.workload} · {entry.row.engine}", phase],
         summary=f"{len(series)} processes, {begin - 1} blocks. Medians of the processes lie between "
-        f"{units.time(min(medians))} and {units.time(max(medians))}, the fastest block took {units.time(fastest)}.",
+        f"{units.time(min(medians))} and {units.time(max(medians))}, the fastest block took {units.time(min(times))}.",
         x=Axis(title="block, in the order of measuring"),
         y=Axis(title=f"{phase}, time of an iteration", unit="time"),
         series=series,

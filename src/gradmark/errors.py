@@ -25,6 +25,10 @@ class UnsupportedError(GradmarkError):
     """An engine says that it cannot run a workload; the row says so too."""
 
 
+class AbsentError(UnsupportedError):
+    """An engine says that it can run nothing here."""
+
+
 class StoreError(GradmarkError):
     """A run file or a baseline cannot be read or written."""
 

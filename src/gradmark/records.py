@@ -68,6 +68,7 @@ class Settings(Record, frozen=True, kw_only=True):
     instructions: bool = False
     pin: bool = True
     full: bool = False
+    forked: bool = False  # workers come from one import of each engine and round, not from one each
 
 
 class Cell(Record, frozen=True, kw_only=True):

@@ -31,6 +31,8 @@ def runs():
     """A session that has run once, or None with the reason kept: an engine may refuse when it is prepared or called."""
 
     def run(engine, workload, inputs, params):
+        if engine.capabilities().absent:
+            return engine.capabilities().absent
         try:
             session = engine.prepare(workload, inputs, params)
             if engine.capabilities().gradients:

@@ -4,6 +4,7 @@ import dataclasses
 import os
 import signal
 import subprocess
+import threading
 import time
 
 from gradmark import Capabilities, UnsupportedError
@@ -327,6 +328,22 @@ class ShowsCores(Faulty):
 
     def prepare(self, workload, inputs, params):
         raise UnsupportedError(f"{len(os.sched_getaffinity(0))} cores")
+
+
+class RunsNothing(Faulty):
+    name = "runs-nothing"
+
+    def capabilities(self):
+        return Capabilities(absent="no device here")
+
+
+class HasThreads(Faulty):
+    """Starts a thread when it is made, so that its process must not fork."""
+
+    name = "has-threads"
+
+    def __init__(self):
+        threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
 
 
 class NotAnEngine:

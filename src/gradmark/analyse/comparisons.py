@@ -12,7 +12,7 @@ from gradmark.records import Comparison, Run
 
 # Settings that shift a time. The number of processes and of blocks is not here, because `compare` wants pairs; `full`
 # is, because a floor over more processes and blocks is lower by itself.
-MEANING = ("threads", "block_ns", "pin", "full")
+MEANING = ("threads", "block_ns", "pin", "full", "forked")
 
 
 def compare(metric: str, first: Sequence[float], second: Sequence[float]) -> Comparison:

@@ -38,7 +38,8 @@ def engines() -> None:
         try:
             engine = discovery.load(name)
             can = engine.capabilities()
-            state = "installed" + (f": {can.reason}" if can.reason else "")
+            state = f"installed, but runs nothing here: {can.absent}" if can.absent else "installed"
+            state += f": {can.reason}" if can.reason else ""
         except MissingEngineError as error:
             state = f"missing: {error}"
         except GradmarkError as error:

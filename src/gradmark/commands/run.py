@@ -98,10 +98,14 @@ def command(
 
 
 def fewer(settings: Settings, engines: int) -> Settings:
-    """Of many engines a quick run takes two processes a cell, if the user does not say: else it takes an hour."""
-    if settings.full or engines <= FEW_ENGINES or chosen_by_user("processes"):
+    """Of many engines a quick run imports each once a round, and has two rounds if the user does not say.
+
+    With fresh processes, and as many as of one engine, it would take an hour.
+    """
+    if settings.full or engines <= FEW_ENGINES:
         return settings
-    return msgspec.structs.replace(settings, processes=PROCESSES_OF_MANY)
+    processes = settings.processes if chosen_by_user("processes") else PROCESSES_OF_MANY
+    return msgspec.structs.replace(settings, processes=processes, forked=True)
 
 
 def chosen_by_user(option: str) -> bool:

@@ -47,6 +47,7 @@ class Capabilities:
     # relative error above which a gradient is wrong: some thousand roundings of a double
     tolerance: float = 1e-9
     reason: str = ""  # why it has no gradients
+    absent: str = ""  # why it runs nothing at all here, such as a device that is not there
 
 
 def _nothing() -> None:

@@ -6,6 +6,7 @@ be repeated and without where forward and backward go together.
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -223,11 +224,11 @@ class TorchCuda(Torch):
     name = "torch:cuda"
     device = "cuda"
 
-    def prepare(self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Session:
-        """Refused where there is no such device."""
-        if not torch.cuda.is_available():
-            raise UnsupportedError("torch:cuda found no CUDA device, or this PyTorch is built without CUDA")
-        return super().prepare(workload, inputs, params)
+    def capabilities(self) -> Capabilities:
+        """As on the CPU, where there is such a device."""
+        there = torch.cuda.is_available()
+        absent = "" if there else "torch:cuda found no CUDA device, or this PyTorch is built without CUDA"
+        return replace(super().capabilities(), absent=absent)
 
     def synchronize(self) -> None:
         """Waits until all that was launched is done."""

@@ -3,14 +3,17 @@
 In: cells and settings. Out: a measurement without samples for each, handed out as soon as it is there.
 """
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+import queue
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
 from gradmark.measure import environment, process
 from gradmark.measure.job import Job, Result
 from gradmark.records import Cell, Measurement, Settings
+
+FAILED = ("crash", "timeout", "out-of-memory", "error")
 
 
 def of(cell: Cell, result: Result) -> Measurement:
@@ -30,17 +33,66 @@ def of(cell: Cell, result: Result) -> Measurement:
     )
 
 
-def inspect(cells: Sequence[Cell], settings: Settings) -> Iterator[Measurement]:
-    """Every cell in a process of its own, as many at once as there are cores."""
-    free = msgspec.structs.replace(settings, pin=False)  # else all would share one core
+def inspect(
+    cells: Sequence[Cell], run: Callable[[Job], Result], settings: Settings, known: Sequence[Measurement] = ()
+) -> Iterator[tuple[Measurement, Result]]:
+    """Is each right, and what does it hold? As many at once as there are cores.
 
-    def one(cell: Cell) -> Measurement:
-        return of(cell, process.run(Job(kind="inspect", cell=cell, settings=free)))
+    Larger sizes of what failed, here or in what is known, are not tried.
+    """
+    free = msgspec.structs.replace(settings, pin=False)  # else all would share one core
+    done: queue.SimpleQueue[tuple[Measurement, Result] | BaseException] = queue.SimpleQueue()
+    groups: dict[tuple[str, str], list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault((cell.engine, cell.workload), []).append(cell)  # sizes one after another
+
+    def work(members: list[Cell]) -> None:
+        failed = [m for m in known if m.status in FAILED and same(m.cell, members[0])]
+        try:
+            for cell in members:
+                before = next((m for m in failed if smaller(m.cell, cell)), None)
+                if before is not None:
+                    result = Result(status="skipped", message=f"{before.cell.row} failed: {before.status}")
+                else:
+                    result = run(Job(kind="inspect", cell=cell, settings=free))
+                measurement = of(cell, result)
+                if result.status in FAILED:
+                    failed.append(measurement)
+                done.put((measurement, result))
+        except BaseException as error:
+            done.put(error)
 
     with ThreadPoolExecutor(environment.cores()) as pool:
-        futures = [pool.submit(one, cell) for cell in cells]
+        for members in groups.values():
+            pool.submit(work, members)
         try:
-            for future in as_completed(futures):
-                yield future.result()
+            for _ in cells:
+                found = done.get()
+                if isinstance(found, BaseException):
+                    raise found
+                yield found
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+            process.end_all()
+
+
+def same(one: Cell, other: Cell) -> bool:
+    """Whether two cells are of one engine and workload."""
+    return (one.engine, one.workload) == (other.engine, other.workload)
+
+
+def smaller(one: Cell, other: Cell) -> bool:
+    """Whether all numbers among the parameters are at most as large, one is smaller, and all else is equal."""
+    if (one.dtype, one.device) != (other.dtype, other.device) or one.params.keys() != other.params.keys():
+        return False
+    less = False
+    for key, value in one.params.items():
+        against = other.params[key]
+        if isinstance(value, str) or isinstance(against, str):
+            if value != against:
+                return False
+        elif value > against:
+            return False
+        else:
+            less = less or value < against
+    return less

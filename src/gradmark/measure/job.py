@@ -20,6 +20,7 @@ class Job(Record, frozen=True, kw_only=True):
     # of numbers: each derivative's nearest double and the rest; of arrays: slopes along directions, and their errors
     reference: list[tuple[float, float]] | None = None
     iterations: int = 0
+    import_ns: float | None = None  # what importing the engine took, where that was before the job
 
 
 class Result(Record, frozen=True, kw_only=True):
@@ -38,3 +39,4 @@ class Result(Record, frozen=True, kw_only=True):
     shapes: dict[str, list[int]] = {}
     iteration_ns: float | None = None  # roughly, to plan with
     warnings: list[str] = []
+    absent: bool = False  # the engine runs nothing here

@@ -15,6 +15,7 @@ import msgspec
 from gradmark.engines import discovery
 from gradmark.measure import environment, inspector, process
 from gradmark.measure.job import Job, Result
+from gradmark.measure.workers import Workers
 from gradmark.records import FORMAT_VERSION, Cell, Instructions, Measurement, Run, Sample, Settings
 from gradmark.workloads.workload import Workload
 
@@ -86,33 +87,33 @@ class Orchestrator:
         self.run = run
         self.measured = {m.cell.id: m for m in run.measurements}
         self.references: dict[str, list[tuple[float, float]]] = {}
+        self.workers = Workers(run.settings)
 
     def steps(self) -> Iterator[Step]:
-        """Does everything, one process at a time; yields before each step."""
+        """Does everything; yields before each step. What is timed is timed alone."""
         settings, cells = self.settings, self.run.planned
-        plan: list[tuple[str, Callable[[Cell], None], Cell]] = [
-            ("inspect", self.inspect, cell) for cell in cells if cell.id not in self.measured
-        ]
+        new = [cell for cell in cells if cell.id not in self.measured]
+        plan: list[tuple[str, Callable[[Cell], None], Cell]] = []
         for number in range(settings.processes):
             order = list(cells)
             random.Random(f"{settings.seed}/{number}").shuffle(order)
             plan += [(f"round {number + 1} of {settings.processes}", self._sampler(number), cell) for cell in order]
         if settings.instructions:
             plan += [("instructions", self.count, cell) for cell in cells]
-        for done, (text, work, cell) in enumerate(plan):
-            yield Step(done, len(plan), f"{text}: {cell.row} {cell.engine}")
-            work(cell)
+        count = len(new) + len(plan)
+        try:
+            yield Step(0, count, "inspect")
+            found = inspector.inspect(new, self.workers.run, settings, list(self.measured.values()))
+            for done, (measurement, result) in enumerate(found):
+                self._remember(measurement.cell, result)
+                self._put(measurement)
+                yield Step(done + 1, count, f"inspected: {measurement.cell.row} {measurement.cell.engine}")
+            for done, (text, work, cell) in enumerate(plan):
+                yield Step(len(new) + done, count, f"{text}: {cell.row} {cell.engine}")
+                work(cell)
+        finally:
+            self.workers.close()
         self._keep(finished=True)
-
-    def inspect(self, cell: Cell) -> None:
-        """Is it right, and what does it hold? Larger sizes of what failed are not tried."""
-        smaller = self._failed_smaller(cell)
-        if smaller is not None:
-            self._put(Measurement(cell=cell, status="skipped", message=f"{smaller.cell.row} failed: {smaller.status}"))
-            return
-        result = process.run(self._job("inspect", cell))
-        self._remember(cell, result)
-        self._put(inspector.of(cell, result))
 
     def _sampler(self, number: int) -> Callable[[Cell], None]:
         def sample(cell: Cell) -> None:
@@ -120,12 +121,12 @@ class Orchestrator:
             if known.status != "ok" or any(s.process == number for s in known.samples):
                 return
             if cell.id not in self.references and known.accuracy is not None:
-                again = process.run(self._job("inspect", cell))  # resumed: the reference is not kept
+                again = self.workers.run(self._job("inspect", cell))  # resumed: the reference is not kept
                 if again.status != "ok":
                     self._put(msgspec.structs.replace(known, status=again.status, message=again.message))
                     return
                 self._remember(cell, again)
-            result = process.run(self._job("time", cell, number))
+            result = self.workers.run(self._job("time", cell, number))
             if result.sample is None:
                 self._put(msgspec.structs.replace(known, status=result.status, message=result.message))
             else:
@@ -169,21 +170,6 @@ class Orchestrator:
         if result.reference is not None:
             self.references[cell.id] = result.reference
 
-    def _failed_smaller(self, cell: Cell) -> Measurement | None:
-        """A measurement of the same engine and workload that failed at a smaller size."""
-        for known in self.measured.values():
-            other = known.cell
-            if (other.engine, other.workload, other.dtype, other.device) != (
-                cell.engine,
-                cell.workload,
-                cell.dtype,
-                cell.device,
-            ):
-                continue
-            if known.status in ("crash", "timeout", "out-of-memory", "error") and _smaller(other, cell):
-                return known
-        return None
-
     def _put(self, measurement: Measurement) -> None:
         self.measured[measurement.cell.id] = measurement
         self._keep()
@@ -192,20 +178,3 @@ class Orchestrator:
         ordered = [self.measured[cell.id] for cell in self.run.planned if cell.id in self.measured]
         self.run = msgspec.structs.replace(self.run, measurements=ordered, finished=finished)
         self.keep(self.run)
-
-
-def _smaller(one: Cell, other: Cell) -> bool:
-    """Whether all numbers among the parameters are at most as large, one is smaller, and the words are equal."""
-    if one.params.keys() != other.params.keys():
-        return False
-    less = False
-    for key, value in one.params.items():
-        against = other.params[key]
-        if isinstance(value, str) or isinstance(against, str):
-            if value != against:
-                return False
-        elif value > against:
-            return False
-        else:
-            less = less or value < against
-    return less

@@ -9,7 +9,7 @@ from typing import Any
 
 from gradmark.engines.discovery import load
 from gradmark.engines.protocol import Engine, Session
-from gradmark.errors import UnsupportedError
+from gradmark.errors import AbsentError, UnsupportedError
 from gradmark.measure.job import Job
 from gradmark.records import Cell
 from gradmark.workloads.selection import select
@@ -33,6 +33,8 @@ class Prepared:
         self.engine: Engine = load(cell.engine)
         imported = time.perf_counter_ns()
         self.can = self.engine.capabilities()
+        if self.can.absent:
+            raise AbsentError(self.can.absent)
         kind = self.workload.kind
         if kind not in self.can.kinds:
             raise UnsupportedError(f"{cell.engine} has no {kind}s, and {cell.workload} is a function of {kind}s")
@@ -48,7 +50,7 @@ class Prepared:
         prepared = time.perf_counter_ns()
         self.iterate()
         self.once_ns = {
-            "import": float(imported - start),
+            "import": float(imported - start) if job.import_ns is None else job.import_ns,
             "prepare": float(prepared - ready),
             "first_call": float(time.perf_counter_ns() - prepared),
         }

@@ -12,6 +12,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import msgspec
 
@@ -28,6 +29,8 @@ THREAD_VARIABLES = [
 # -P: a random.py in the current folder must not hide Python's own
 MODULE = ["-P", "-m", "gradmark.measure.worker"]
 WORKER = [sys.executable, *MODULE]
+# Workers at work, from whatever thread they were started.
+_running: "set[subprocess.Popen[bytes]]" = set()
 
 
 @dataclass(frozen=True)
@@ -58,38 +61,65 @@ def run(job: Job, command: list[str] | None = None, place: Place | None = None) 
             cwd=place.folder if place else None,
             start_new_session=True,  # so that it can be ended with whatever it started
         )
+        _running.add(process)
         try:
             answer, _ = process.communicate(msgspec.json.encode(job), timeout=job.settings.timeout_s)
         except subprocess.TimeoutExpired:
-            return Result(
-                status="timeout",
-                message=f"no result after {job.settings.timeout_s:g} s; allow more with --timeout, or look for a hang",
-            )
+            return too_late(job)
         finally:
             end(process)
-        errors.seek(max(0, errors.seek(0, os.SEEK_END) - 4096))
-        said = errors.read()
-    if process.returncode == 0:
+        return outcome(process.returncode, answer, tail(errors))
+
+
+def too_late(job: Job) -> Result:
+    """The result of a worker that gave none in its time."""
+    return Result(
+        status="timeout",
+        message=f"no result after {job.settings.timeout_s:g} s; allow more with --timeout, or look for a hang",
+    )
+
+
+def outcome(returncode: int, answer: bytes, said: bytes) -> Result:
+    """The result of a worker that ended by itself, or was ended."""
+    if returncode == 0:
         try:
             return msgspec.json.decode(answer, type=Result)
         except msgspec.MsgspecError as error:
             return Result(status="crash", message=f"the worker ended without a result ({error}){last_line(said)}")
-    if process.returncode < 0:
-        return _killed(-process.returncode, said)
-    return Result(status="crash", message=f"the worker ended with exit code {process.returncode}{last_line(said)}")
+    if returncode < 0:
+        return _killed(-returncode, said)
+    return Result(status="crash", message=f"the worker ended with exit code {returncode}{last_line(said)}")
+
+
+def tail(errors: IO[bytes]) -> bytes:
+    """The end of what a worker said."""
+    errors.seek(max(0, errors.seek(0, os.SEEK_END) - 4096))
+    return errors.read()
+
+
+def end_all() -> None:
+    """Ends every worker that still runs: their threads get a result and end too."""
+    for process in list(_running):
+        _kill(process)
 
 
 def end(process: "subprocess.Popen[bytes]") -> None:
     """Ends a worker and all that it started, and waits for it."""
+    _running.discard(process)
+    _kill(process)
+    process.wait()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with contextlib.suppress(BrokenPipeError):  # what it did not read any more
+                pipe.close()
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
     if hasattr(os, "killpg"):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
     elif process.poll() is None:
         process.kill()
-    process.wait()
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        if pipe is not None:
-            pipe.close()
 
 
 def _killed(number: int, said: bytes) -> Result:

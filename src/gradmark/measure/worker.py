@@ -10,7 +10,7 @@ import time
 
 import msgspec
 
-from gradmark.errors import GradmarkError, UnsupportedError
+from gradmark.errors import AbsentError, GradmarkError, UnsupportedError
 from gradmark.measure.inspection import check, inspect
 from gradmark.measure.job import Job, Result
 from gradmark.measure.prepared import Prepared
@@ -146,7 +146,7 @@ def run(job: Job) -> Result:
     try:
         return work(job)
     except UnsupportedError as error:
-        return Result(status="unsupported", message=str(error))
+        return Result(status="unsupported", message=str(error), absent=isinstance(error, AbsentError))
     except MemoryError as error:
         limit_gib = job.settings.memory_limit_bytes / 2**30
         return Result(status="out-of-memory", message=f"more than the limit of {limit_gib:.1f} GiB: {error}")

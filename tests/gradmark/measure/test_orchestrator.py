@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gradmark.measure import inspector, process
+from gradmark.measure.job import Job
 from gradmark.measure.orchestrator import Orchestrator, cells_of, new_run
 from gradmark.records import Cell, Settings
 from gradmark.workloads.selection import select
@@ -177,7 +179,8 @@ def test_a_module_of_the_user_s_does_not_hide_python_s_own(tmp_path, monkeypatch
 @pytest.mark.parametrize("threads", [1, 2])
 def test_workers_have_as_many_cores_as_threads(threads):
     cores = min(threads, len(os.sched_getaffinity(0)))
-    assert faulty("ShowsCores", settings=Settings(threads=threads)).message == f"{cores} cores"
+    job = Job(kind="time", cell=cell("faults.engines:ShowsCores"), settings=Settings(threads=threads))
+    assert process.run(job).message == f"{cores} cores"
 
 
 def test_larger_sizes_of_what_failed_are_skipped():
@@ -200,12 +203,12 @@ def test_a_user_s_workload_and_a_broken_one():
     )
 
 
-def test_the_order_of_a_round_is_random_and_the_same_for_the_same_seed():
+def test_the_order_of_a_round_is_random_and_the_same_for_the_same_seed(monkeypatch):
+    monkeypatch.setattr(inspector, "inspect", lambda *given: [])
     cells = [cell("null", "poly", n=n) for n in range(8)]
 
     def order(seed):
         steps = Orchestrator(new_run(cells, Settings(seed=seed, processes=2)), lambda run: None)
-        steps.inspect = lambda cell: None
         steps._sampler = lambda number: lambda cell: None
         return [step.text for step in steps.steps()]
 
@@ -218,7 +221,7 @@ def test_an_interrupted_run_goes_on():
     kept = []
     orchestrator = Orchestrator(new_run(cells, Settings(processes=2, blocks=2, block_ns=100_000)), kept.append)
     steps = orchestrator.steps()
-    for _ in range(4):  # two inspections, one timing, and before the next
+    for _ in range(5):  # before and after two inspections, one timing, and before the next
         next(steps)
     halfway = kept[-1]
     assert not halfway.finished

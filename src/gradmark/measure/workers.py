@@ -1,0 +1,52 @@
+"""Workers: where jobs are run. Each in a fresh process, or forked by a nursery of its engine.
+
+In: jobs, from several threads at once if need be. Out: results.
+"""
+
+import threading
+
+from gradmark.measure import nursery, process
+from gradmark.measure.job import Job, Result
+from gradmark.records import Settings
+
+
+class Workers:
+    """Fresh processes; with the setting `forked` one nursery for each engine and round, where the platform can."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.forked = settings.forked and nursery.possible()
+        self.lock = threading.Lock()
+        self.round: tuple[str, int] | None = None
+        self.nurseries: dict[str, tuple[nursery.Nursery, threading.Lock]] = {}
+        self.absent: dict[str, Result] = {}
+
+    def run(self, job: Job) -> Result:
+        """The result of a job. An engine that runs nothing here is asked only once."""
+        known = self.absent.get(job.cell.engine)
+        if known is not None:
+            return known
+        result = self._of_nursery(job) if self.forked else process.run(job)
+        if result.absent:
+            self.absent[job.cell.engine] = result
+        return result
+
+    def _of_nursery(self, job: Job) -> Result:
+        with self.lock:
+            if self.round != (job.kind, job.process):
+                self._close_nurseries()
+                self.round = (job.kind, job.process)
+            made = (nursery.Nursery(job.cell.engine, self.settings), threading.Lock())
+            home, alone = self.nurseries.setdefault(job.cell.engine, made)
+        with alone:
+            return home.run(job)
+
+    def _close_nurseries(self) -> None:
+        for home, _ in self.nurseries.values():
+            home.close()
+        self.nurseries = {}
+
+    def close(self) -> None:
+        """Ends everything that still runs."""
+        self._close_nurseries()
+        process.end_all()

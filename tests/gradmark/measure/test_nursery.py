@@ -1,0 +1,121 @@
+"""The nursery: forked workers give what fresh ones do, and whatever goes wrong is a result."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from gradmark.measure.job import Job
+from gradmark.measure.nursery import Nursery, possible
+from gradmark.measure.orchestrator import Orchestrator, new_run
+from gradmark.measure.workers import Workers
+from gradmark.records import Cell, Settings
+
+pytestmark = pytest.mark.skipif(not possible(), reason="this platform cannot fork after imports")
+TESTS = Path(__file__).parents[2]
+QUICK = Settings(processes=2, blocks=2, block_ns=100_000, timeout_s=30.0, pin=False, forked=True)
+
+
+@pytest.fixture(autouse=True)
+def faults_can_be_imported(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+
+
+def cell(engine, workload="expression", **params):
+    return Cell(engine=engine, workload=workload, suite="scalar", params=params)
+
+
+def measured(cells, settings=QUICK):
+    orchestrator = Orchestrator(new_run(cells, settings), lambda run: None)
+    for _ in orchestrator.steps():
+        pass
+    return orchestrator.run.measurements
+
+
+@pytest.fixture
+def nursery():
+    made = []
+
+    def make(engine):
+        made.append(Nursery(engine, QUICK))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def test_a_forked_worker_finds_what_a_fresh_one_finds():
+    cells = [cell("tapegrad", "poly", n=100), cell("tapegrad", "chain", f="sin"), cell("manual")]
+    forked = measured(cells)
+    fresh = measured(cells, Settings(processes=2, blocks=2, block_ns=100_000, pin=False))
+    for one, other in zip(forked, fresh, strict=True):
+        assert (one.status, one.message, one.warnings) == ("ok", "", [])
+        assert (one.tape, one.accuracy, one.operations) == (other.tape, other.accuracy, other.operations)
+        assert one.memory.allocations == other.memory.allocations
+        assert [s.process for s in one.samples] == [0, 1]
+        assert [list(s.phases) for s in one.samples] == [list(s.phases) for s in other.samples]
+
+
+def test_the_import_of_a_round_is_that_of_its_nursery():
+    first, second = measured([cell("tapegrad"), cell("tapegrad", "poly", n=10)])
+    for one, other in zip(first.samples, second.samples, strict=True):
+        assert one.once_ns["import"] == other.once_ns["import"] > 0
+    assert first.samples[0].once_ns["import"] != first.samples[1].once_ns["import"]
+
+
+@pytest.mark.parametrize(
+    ("engine", "status", "message"),
+    [
+        ("Crash", "crash", "the worker was ended by SIG"),
+        ("Exit", "crash", "the worker ended with"),
+        ("WrongGradient", "wrong-gradient", "the gradient is off by"),
+        ("OutOfMemory", "out-of-memory", ""),
+        ("Prints", "ok", ""),
+        ("LeavesAChild", "ok", ""),
+        ("not_there", "error", "faults.engines has no 'not_there'"),
+    ],
+)
+def test_what_goes_wrong_is_a_result_and_the_next_job_runs(nursery, engine, status, message):
+    home = nursery(f"faults.engines:{engine}")
+    for _ in range(2):
+        result = home.run(Job(kind="inspect", cell=cell(f"faults.engines:{engine}"), settings=QUICK))
+        assert result.status == status
+        assert result.message.startswith(message)
+
+
+def test_a_worker_that_hangs_is_ended_and_the_nursery_goes_on(nursery):
+    home = nursery("faults.engines:Hang")
+    short = Settings(timeout_s=1.0, pin=False, forked=True)
+    for _ in range(2):
+        result = home.run(Job(kind="inspect", cell=cell("faults.engines:Hang"), settings=short))
+        assert (result.status, result.message[:19]) == ("timeout", "no result after 1 s")
+
+
+def test_a_nursery_that_was_lost_is_replaced_by_a_fresh_process(nursery):
+    home = nursery("tapegrad")
+    job = Job(kind="inspect", cell=cell("tapegrad"), settings=QUICK)
+    assert home.run(job).status == "ok"
+    home.child.kill()
+    home.child.wait()
+    assert home.run(job).status == "ok"
+    assert home.run(job).status == "ok"
+
+
+def test_an_engine_with_threads_is_not_forked(nursery):
+    home = nursery("faults.engines:HasThreads")
+    result = home.run(Job(kind="time", cell=cell("faults.engines:HasThreads"), settings=QUICK))
+    assert result.status == "ok"
+    assert result.sample.once_ns["import"] > 0
+    assert home.child.poll() is None
+
+
+def test_an_engine_that_runs_nothing_here_is_asked_once(monkeypatch):
+    workers = Workers(Settings(forked=False))
+    asked = []
+    real = sys.modules["gradmark.measure.process"].run
+    monkeypatch.setattr("gradmark.measure.process.run", lambda job: asked.append(job) or real(job))
+    for workload in ("expression", "reuse"):
+        result = workers.run(Job(kind="inspect", cell=cell("faults.engines:RunsNothing", workload), settings=QUICK))
+        assert (result.status, result.message) == ("unsupported", "no device here")
+    assert len(asked) == 1

@@ -1,7 +1,16 @@
 """The laboratory: measures automatic-differentiation engines through one protocol."""
 
-from gradmark.engines.protocol import Capabilities, Engine, Session
+from gradmark.engines.protocol import Capabilities, DeviceMemory, Engine, Session
 from gradmark.errors import GradmarkError, UnsupportedError
 from gradmark.workloads.workload import Workload, workload
 
-__all__ = ["Capabilities", "Engine", "GradmarkError", "Session", "UnsupportedError", "Workload", "workload"]
+__all__ = [
+    "Capabilities",
+    "DeviceMemory",
+    "Engine",
+    "GradmarkError",
+    "Session",
+    "UnsupportedError",
+    "Workload",
+    "workload",
+]

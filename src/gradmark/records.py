@@ -133,7 +133,7 @@ class TapeSize(Record, frozen=True, kw_only=True):
 
 
 class Memory(Record, frozen=True, kw_only=True):
-    """Counted by memray in a pass of its own, per iteration of forward and backward."""
+    """Counted by memray in a pass of its own, per iteration of forward and backward; of a device, by its counters."""
 
     allocations: float | None = None  # net: of the engine, less those of the same function on floats or NumPy arrays
     gross_allocations: float | None = None
@@ -143,6 +143,7 @@ class Memory(Record, frozen=True, kw_only=True):
     retained_bytes: int | None = None  # alive after one prepare and forward
     peak_bytes: int | None = None  # during prepare, forward and backward
     reason: str | None = None  # why there are no numbers
+    of_device: bool = False  # the device's memory, not the host's; nothing was taken off
 
 
 class Accuracy(Record, frozen=True, kw_only=True):

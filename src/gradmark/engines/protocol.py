@@ -55,6 +55,16 @@ def _nothing() -> None:
 
 
 @dataclass(frozen=True)
+class DeviceMemory:
+    """The counters of a device's memory, for engines whose arrays are not on the host."""
+
+    alive_bytes: Callable[[], int]
+    reset_peak: Callable[[], None]
+    peak_bytes: Callable[[], int]  # the most alive since the reset
+    allocations: Callable[[], int]  # made so far
+
+
+@dataclass(frozen=True)
 class Session:
     """One prepared workload. Each function takes no arguments and can be called again and again.
 
@@ -62,7 +72,7 @@ class Session:
     repeatable on one recording; None if the engine cannot do it apart, then it is total minus forward. total: both, for
     engines that do them in one call. gradients: after backward or total; one number for each input, or, of a tensor
     workload, one array for each of `workload.active(inputs)`. synchronize: wait until all work is done. tape: what the
-    recording holds.
+    recording holds. device: the counters of the device's memory, if it is not the host's.
     """
 
     forward: Callable[[], Any] | None = None
@@ -72,6 +82,7 @@ class Session:
     primal: Callable[[], Any] | None = None
     synchronize: Callable[[], None] = _nothing
     tape: Callable[[], TapeSize | None] = _nothing
+    device: DeviceMemory | None = None
 
 
 class Engine(Protocol):

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F  # noqa: N812  PyTorch's own habit
 
-from gradmark.engines.protocol import Capabilities, Session, bound, namespace
+from gradmark.engines.protocol import Capabilities, DeviceMemory, Session, bound, namespace
 from gradmark.errors import UnsupportedError
 from gradmark.records import Param, TapeSize
 from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS, TENSOR_FUNCTIONS
@@ -115,6 +115,9 @@ class Torch:
     def synchronize(self) -> None:
         """The CPU has nothing to wait for."""
 
+    def counters(self) -> DeviceMemory | None:
+        """The memory of the CPU is the host's."""
+
     def prepare(self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Session:
         """Leaves and closures."""
         active = workload.active(inputs)
@@ -159,7 +162,7 @@ class Torch:
 
         return Session(
             primal=primal, forward=forward, backward=backward, total=total, gradients=gradients,
-            synchronize=self.synchronize, tape=tape,
+            synchronize=self.synchronize, tape=tape, device=self.counters(),
         )  # fmt: skip
 
 
@@ -233,3 +236,12 @@ class TorchCuda(Torch):
     def synchronize(self) -> None:
         """Waits until all that was launched is done."""
         torch.cuda.synchronize()
+
+    def counters(self) -> DeviceMemory:
+        """Those of PyTorch's allocator."""
+        return DeviceMemory(
+            alive_bytes=torch.cuda.memory_allocated,
+            reset_peak=torch.cuda.reset_peak_memory_stats,
+            peak_bytes=torch.cuda.max_memory_allocated,
+            allocations=lambda: torch.cuda.memory_stats()["allocation.all.allocated"],
+        )

@@ -11,7 +11,7 @@ import msgspec
 
 from gradmark.engines.protocol import bound
 from gradmark.engines.python_floats import FLOATS
-from gradmark.measure import accuracy, memory
+from gradmark.measure import accuracy, device, memory
 from gradmark.measure.job import Job, Result
 from gradmark.measure.prepared import Prepared
 from gradmark.measure.timer import nothing
@@ -42,12 +42,17 @@ def inspect(job: Job) -> Result:
     found = msgspec.structs.replace(found, tape=prepared.session.tape())
     if not job.settings.memory:
         return msgspec.structs.replace(found, memory=Memory(reason="switched off with --no-memory"))
-    measured = memory.measure(
-        lambda: prepared.calls(prepared.make()),
-        lambda: prepared.recording(prepared.make()),
-        plain(prepared),
-        found.iteration_ns or 0.0,
-    )
+
+    def make() -> tuple[Callable[[], Any], ...]:
+        return prepared.calls(prepared.make())
+
+    def record() -> tuple[Callable[[], Any], ...]:
+        return prepared.recording(prepared.make())
+
+    if prepared.session.device is not None:
+        measured = device.measure(prepared.session.device, make, record, prepared.session.synchronize)
+    else:
+        measured = memory.measure(make, record, plain(prepared), found.iteration_ns or 0.0)
     return msgspec.structs.replace(found, memory=measured)
 
 

@@ -48,6 +48,8 @@ def notes(
         *_unmeasured(fine),
         *_other_warnings(shown),
         *_unfinished(run),
+        *_devices(run),
+        *_workers(run),
         *_harness(run),
     ]
     return sorted(found, key=lambda note: note.level == "info")
@@ -217,6 +219,25 @@ def _unfinished(run: Run) -> Iterator[Note]:
     if left:
         command = f"`{_quoted(['gradmark', 'run', '--resume', run.id])}`"
         yield _warning(f"unfinished: {len(left)} of {len(run.planned)} rows are not measured yet. {command} goes on.")
+
+
+def _devices(run: Run) -> Iterator[Note]:
+    """Whose memory it is, where it is not the host's."""
+    engines = dict.fromkeys(m.cell.engine for m in run.measurements if m.memory is not None and m.memory.of_device)
+    if engines:
+        yield _info(
+            f"device: memory and allocations of {some(list(engines))} are those of its device, by the engine's own "
+            "counters; what the host allocates is not in them."
+        )
+
+
+def _workers(run: Run) -> Iterator[Note]:
+    """Where the processes came from, if they were not started each for itself."""
+    if run.settings.forked and any(m.samples for m in run.measurements):
+        yield _info(
+            "workers: each engine was imported once a round, and every cell had a process forked from that; `import` "
+            "is the same for all cells of a round. `--full`, or fewer engines, starts each process afresh."
+        )
 
 
 def _harness(run: Run) -> Iterator[Note]:

@@ -1,6 +1,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
 from gradmark import units
@@ -45,6 +46,25 @@ def test_what_the_harness_takes_is_said(make: Any) -> None:
         f"harness: a call of an empty function takes {units.time(sample)} here; this is subtracted"
     )
     assert notes(make.run(), [], []) == []
+
+
+def test_forked_workers_are_said(make: Any) -> None:
+    run = make.run(make.measurement())
+    forked = msgspec.structs.replace(run, settings=msgspec.structs.replace(run.settings, forked=True))
+    (note,) = without_harness(notes(forked, [], []))
+    assert note.level == "info"
+    assert note.text.startswith("workers: each engine was imported once a round")
+
+
+def test_a_device_s_memory_is_said(make: Any) -> None:
+    measurement = make.measurement()
+    memory = msgspec.structs.replace(measurement.memory, of_device=True)
+    (note,) = without_harness(notes(make.run(msgspec.structs.replace(measurement, memory=memory)), [], []))
+    assert note == Note(
+        level="info",
+        text="device: memory and allocations of tapegrad are those of its device, by the engine's own counters; what "
+        "the host allocates is not in them.",
+    )
 
 
 def test_nothing_to_say(make: Any) -> None:

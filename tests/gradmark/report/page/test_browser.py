@@ -94,6 +94,18 @@ def test_sorting_is_by_number_and_by_word_and_by_keyboard(opened: Open) -> None:
     assert texts(page, 1)[:2] == ["bare/n=1", "mlp/batch=128"]
 
 
+def test_a_long_table_is_sorted_in_brief_and_then_whole(opened: Open) -> None:
+    page = opened(plots=False)
+    page.evaluate("grid.tBodies[0].append(...Array.from({length: 80}, () => grid.tBodies[0].rows[0].cloneNode(true)))")
+    page.locator("#grid:not(.brief)").wait_for()
+    shown = "[...grid.tBodies[0].rows].filter((row) => row.checkVisibility()).length"
+    assert page.evaluate(f"sortBy(grid, 0); {shown}") == 49
+    page.locator("#grid:not(.brief)").wait_for()
+    assert page.evaluate(shown) == 97
+    page.emulate_media(media="print")
+    assert page.evaluate(f"sortBy(grid, 0); {shown}") == 97
+
+
 def test_filtering_by_text_suite_and_engine(opened: Open) -> None:
     page = opened(plots=False)
     count = page.locator("#count")

@@ -4,8 +4,6 @@ const PIECE = 1 << 17; // letters; a multiple of four, as base64 wants it
 let charts = {};
 let plotly = ""; // its text, until it has run
 
-const idle = () => new Promise((go) => (window.requestIdleCallback ? requestIdleCallback(go, { timeout: 500 }) : setTimeout(go)));
-
 // Piece by piece: the page answers in between.
 async function unpacked(id) {
   const letters = document.getElementById(id).textContent;
@@ -43,6 +41,7 @@ function drawAll() {
 
 // What stands below the table is laid out when the reader has nothing else for the page to do.
 async function showRest() {
+  await later(SOON);
   await idle();
   document.documentElement.dataset.read = "all";
   const figures = all("figure.chart");

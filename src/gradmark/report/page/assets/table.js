@@ -3,6 +3,16 @@
 const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
 const numberOf = (cell) => (cell?.hasAttribute("data-v") ? Number(cell.getAttribute("data-v")) : NaN);
 
+const SOON = 300; // ms in which a reader who is quick comes first
+const later = (wait) => new Promise((go) => setTimeout(go, wait));
+const idle = () => new Promise((go) => (window.requestIdleCallback ? requestIdleCallback(go, { timeout: 500 }) : setTimeout(go)));
+// The first rows at once, the others when nothing else is to do.
+const inBrief = async (table) => {
+  table.classList.add("brief");
+  await later(SOON);
+  await idle();
+  table.classList.remove("brief");
+};
 const shownOf = (row) => [...row.cells].filter((cell) => !cell.hidden);
 
 function sortBy(table, column) {
@@ -12,6 +22,7 @@ function sortBy(table, column) {
   heading.setAttribute("aria-sort", descending ? "descending" : "ascending");
   const words = new Intl.Collator(undefined, { numeric: true });
   const body = table.tBodies[0];
+  if (table.parentElement.scrollTop === 0) inBrief(table);
   body.remove(); // while it is not in the page, moving a row costs nothing
   const rows = [...body.rows].map((row) => {
     const cell = row.cells[column];
@@ -61,6 +72,7 @@ function setUpGrid(table) {
   const rows = [...table.tBodies[0].rows];
   let texts = null; // of the columns that are shown, in small letters
   const filter = () => {
+    table.classList.remove("brief");
     const words = find.value.toLowerCase().split(/\s+/);
     texts ??= rows.map((row) => shownOf(row).map((cell) => cell.textContent).join(" ").toLowerCase());
     let shown = 0;
@@ -91,6 +103,7 @@ function setUpGrid(table) {
     event.target.textContent = said;
     setTimeout(() => (event.target.textContent = "Copy as CSV"), 2000);
   });
+  inBrief(table);
   if (find.value || suite.value || engine.value) filter();
 }
 

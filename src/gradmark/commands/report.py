@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from gradmark.records import Run, Verdict
+
+if TYPE_CHECKING:
+    from gradmark.analyse.hypotheses import Hypothesis
 
 
 @click.command()
@@ -19,21 +22,30 @@ from gradmark.records import Run, Verdict
     show_default=True,
     help="The file to write.",
 )
+@click.option(
+    "--hypothesis",
+    "own",
+    metavar="FILE",
+    multiple=True,
+    help="A Python file with hypotheses of your own, judged by what these runs measured; again for more.",
+)
 @click.option("--open", "show", is_flag=True, help="Open it in a browser.")
 @click.option(
     "--store", type=click.Path(path_type=Path), default=None, help="Folder of run files. Default: .gradmark/runs."
 )
-def command(names: tuple[str, ...], output: Path, show: bool, store: Path | None) -> None:
+def command(names: tuple[str, ...], output: Path, own: tuple[str, ...], show: bool, store: Path | None) -> None:
     """Write a page that shows where time and memory go: tables, plots, verdicts.
 
     RUN is an id, the start of one, a file, or `latest`, which is the default. Of several runs the page shows the newest
     measurement of each row, and the history of all.
     """
+    from gradmark.commands.hypothesis import choose
     from gradmark.store import runs
 
     ready(output)
     folder = store or runs.FOLDER
-    write([runs.load(runs.find(name, folder)) for name in names or ("latest",)], output)
+    claims = [hypothesis for hypothesis, _ in choose(own)] if own else []
+    write([runs.load(runs.find(name, folder)) for name in names or ("latest",)], output, claims)
     click.echo(f"report: {output}")
     if show:
         import webbrowser
@@ -51,8 +63,8 @@ def ready(output: Path) -> None:
     runs.ready(output.parent)
 
 
-def write(runs: Sequence[Run], output: Path) -> None:
-    """The page of these runs, in place of what the file had."""
+def write(runs: Sequence[Run], output: Path, own: "Sequence[Hypothesis]" = ()) -> None:
+    """The page of these runs, in place of what the file had; with one's own hypotheses if there are any."""
     import gc
 
     from gradmark.report.page.html import render
@@ -62,7 +74,7 @@ def write(runs: Sequence[Run], output: Path) -> None:
     collected = gc.isenabled()
     gc.disable()  # there is nothing to collect, and each search would go through all samples: a tenth of the time
     try:
-        replace(output, render(page(runs, against_baseline(runs))).encode())
+        replace(output, render(page(runs, against_baseline(runs), own)).encode())
     finally:
         if collected:
             gc.enable()

@@ -62,6 +62,28 @@ def test_a_baseline_in_the_folder_is_compared_with(gradmark, store, finished, tm
     assert against_baseline([run]).verdict == "broken"
 
 
+def test_hypotheses_of_ones_own_are_judged_by_what_was_measured(gradmark, store, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from gradmark.analyse.hypotheses import Arm, Hypothesis\n"
+        "a = Arm('tapegrad', 'expression', 'tape')\n"
+        "one = Hypothesis('one', 'a tape is shorter than <itself>', a, a)\n"
+        "two = Hypothesis('two', 'nobody measured this', a, Arm('tapegrad', 'tree', 'tape'))\n"
+    )
+    assert gradmark("report", "--store", store, "--hypothesis", "mine.py").code == 0
+    text = (tmp_path / "report.html").read_text()
+    assert '<li class="refuted"><p><strong class="word">refuted</strong> a tape is shorter than &lt;itself&gt;' in text
+    assert "tapegrad expression tape 3: second is 1 × first" in text
+    assert '<strong class="word">not measured</strong> nobody measured this' in text
+    assert "<li>tree tapegrad was not measured</li>" in text
+
+
+def test_a_file_without_hypotheses_is_refused(gradmark, store, tmp_path):
+    (tmp_path / "mine.py").write_text("x = 1\n")
+    called = gradmark("report", "--store", store, "--hypothesis", "mine.py")
+    assert (called.code, called.err) == (2, "gradmark: mine.py has no Hypothesis; see examples/hypothesis.py\n")
+    assert not (tmp_path / "report.html").exists()
+
+
 def test_a_folder_is_no_file(gradmark, store, tmp_path):
     called = gradmark("report", "--store", store, "-o", tmp_path)
     assert (called.code, called.err) == (

@@ -1,13 +1,13 @@
 """The page: all that the HTML file shows, as plain data.
 
-In: one or more runs, and the gate's verdict if there is one. Out: a `Page`, whose names `html` escapes.
+In: one or more runs, the gate's verdict if there is one, hypotheses of one's own. Out: a `Page`; `html` escapes its names.
 """
 
 from collections.abc import Iterator, Sequence
 
 from gradmark import units
 from gradmark.analyse.contract import contract
-from gradmark.analyse.hypotheses import BUILT_IN, judge
+from gradmark.analyse.hypotheses import BUILT_IN, Hypothesis, judge
 from gradmark.records import Record, Run, Verdict
 from gradmark.report.characters import one_line
 from gradmark.report.notes import Note, notes
@@ -55,7 +55,7 @@ class Page(Record, frozen=True, kw_only=True):
         return [chart for chart in found if chart.views]
 
 
-def page(runs: Sequence[Run], gate: Verdict | None = None) -> Page:
+def page(runs: Sequence[Run], gate: Verdict | None = None, own: Sequence[Hypothesis] = ()) -> Page:
     """The page of these runs: the newest measurement of each cell, and the history of all."""
     material = Material(runs)
     promises = list(_promises(material))
@@ -86,7 +86,7 @@ def page(runs: Sequence[Run], gate: Verdict | None = None) -> Page:
         first_call=points.first_call(material),
         pareto=points.pareto(material),
         history=points.history(material),
-        verdicts=[*([gate] if gate else []), *promises, *_hypotheses(material)],
+        verdicts=[*([gate] if gate else []), *promises, *_hypotheses(material, own)],
     )
 
 
@@ -124,9 +124,9 @@ def _promises(material: Material) -> Iterator[Verdict]:
             yield from found
 
 
-def _hypotheses(material: Material) -> Iterator[Verdict]:
-    """The built-in ones that the run can judge."""
-    for hypothesis in BUILT_IN:
+def _hypotheses(material: Material, own: Sequence[Hypothesis]) -> Iterator[Verdict]:
+    """Those that were asked for, and of the built-in ones those that the run can judge."""
+    for hypothesis in (*own, *BUILT_IN):
         found = judge(hypothesis, material.run.measurements)
-        if found.verdict != "not measured":
+        if hypothesis in own or found.verdict != "not measured":
             yield found

@@ -1,6 +1,6 @@
 """The page: all that the HTML file shows, as plain data.
 
-In: one or more runs, the gate's verdict if there is one, hypotheses of one's own. Out: a `Page`; `html` escapes its names.
+In: one or more runs, the gate's verdict if there is one, hypotheses of one's own. Out: a `Page`; `html` escapes it.
 """
 
 from collections.abc import Iterator, Sequence

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from gradmark import units
-from gradmark.analyse.changes import LEAST_POINTS, changes
+from gradmark.analyse.changes import changes
 from gradmark.records import Run
 from gradmark.report.characters import one_line
 from gradmark.report.page.chart import Axis, Chart, Series, View, short
@@ -170,9 +170,9 @@ def history(material: Material) -> Chart:
     names = [_named(run) for run in material.runs]
     alike = [run for run in material.runs if run.id not in material.left_out]
     timed = {row: metrics.get(FASTEST, {}) for row, metrics in rows.items()}
-    # Fewer runs have no levels; looking for them would load much for nothing.
-    few = len(alike) < 2 * LEAST_POINTS
-    own, _ = ({}, []) if few else changes({row: [found.get(run.id) for run in alike] for row, found in timed.items()})
+    # One run has no levels; looking for them would take time for nothing.
+    several = {row: [found.get(run.id) for run in alike] for row, found in timed.items()} if len(alike) > 1 else {}
+    own = changes(several)[0] if several else {}
     levels = {(row, FASTEST): {alike[change.place].id for change in found} for row, found in own.items()}
     views = [
         _series(row, metric, found, material, names, levels.get((row, metric), set()))

@@ -3,7 +3,7 @@
 const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
 const numberOf = (cell) => (cell?.hasAttribute("data-v") ? Number(cell.getAttribute("data-v")) : NaN);
 
-const SOON = 300; // ms in which a reader who is quick comes first
+const SOON = 500; // ms in which a reader who is quick comes first
 const later = (wait) => new Promise((go) => setTimeout(go, wait));
 const idle = () => new Promise((go) => (window.requestIdleCallback ? requestIdleCallback(go, { timeout: 500 }) : setTimeout(go)));
 // The first rows at once, the others when nothing else is to do.

@@ -128,6 +128,8 @@ def _named(found: Sequence[Change], runs: Sequence[Run], plain: Sequence[Change]
                 if moved
                 else "the machine, or the engine as a whole: functions without any engine did not move"
             )
+            if change.rows:
+                cause = f"not of all, but of {', '.join(change.rows)}; {cause}"
         named.append(
             Found(run=run.id, started=run.started, ratio=change.ratio, commit=run.environment.commit, cause=cause)
         )

@@ -1,6 +1,7 @@
 """Engines with a fault each, wrapped round tapegrad: what a laboratory must see."""
 
 import dataclasses
+import itertools
 import os
 import signal
 import subprocess
@@ -302,11 +303,10 @@ class WarmAllocations(Faulty):
     name = "warm-allocations"
 
     def faults(self, session):
-        calls = [0]
+        more = iter([20] * 15)
 
         def backward():
-            calls[0] += 1
-            for _ in range(5 if calls[0] > 15 else 25):
+            for _ in itertools.repeat(None, 5 + next(more, 0)):
                 bytes(600)
             session.backward()
 

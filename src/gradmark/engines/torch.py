@@ -211,6 +211,7 @@ class TorchCompile(Torch):
                 f"torch:compile would unroll {count or 'unknown many'} operations on numbers, which takes minutes to "
                 f"compile; at most {MOST_UNROLLED} are: measure torch instead"
             )
+        torch._functorch.config.donated_buffer = False  # else a recording can be propagated only once
         compiled = torch.compile(f.func, dynamic=False)
         return bound_again(f, compiled)
 

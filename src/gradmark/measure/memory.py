@@ -5,7 +5,6 @@ there is none.
 """
 
 import gc
-import itertools
 import sys
 import tempfile
 from collections.abc import Callable
@@ -23,8 +22,8 @@ COUNTING_NS = 3e6
 LONG_NS, VERY_LONG_NS = 1e6, 20e6
 # A leak leaves something behind in at least every other iteration; less is a cache that grew.
 LEAKING = 0.5
-# Of very few iterations, free lists that filled look like a leak: a leak is more than this share of all allocations.
-LEAKING_OF_VERY_LONG = 0.01
+# What looks like a leak is looked at over so many times as many iterations, and over twice that.
+LONGER, LONGER_OF_LONG = 30, 10
 
 Call = Callable[[], Any]
 
@@ -65,12 +64,11 @@ def measure(
         theirs = counter.per_iteration(plain, count)
     gc.unfreeze()
     return Memory(
-        # rounded down to nothing only where it is less than one allocation over the whole pass
         allocations=max(0.0, _net(ours[0], theirs[0], count)),
         gross_allocations=ours[0],
         plain_allocations=theirs[0],
         allocated_bytes=max(0.0, ours[2] - theirs[2]) if _net(ours[0], theirs[0], count) > 0 else 0.0,
-        leaked_bytes=max(0.0, _net(ours[1], theirs[1], count)),
+        leaked_bytes=None if ours[1] is None else max(0.0, ours[1] - (theirs[1] or 0.0)),
         retained_bytes=retained,
         peak_bytes=peak,
     )
@@ -91,9 +89,10 @@ def _times(calls: tuple[Call, ...], times: int) -> Call:
 
 
 def _net(ours: float, theirs: float, count: int) -> float:
-    """The difference, without the one or two allocations that the counting itself may add to a whole pass."""
+    """The difference: a whole number, if it is one but for the one or two allocations that counting adds to a pass."""
     net = ours - theirs
-    return 0.0 if abs(net) * count <= 2 else net
+    whole = float(round(net))
+    return whole if abs(net - whole) * count <= 2 else net
 
 
 class _Counter:
@@ -108,6 +107,7 @@ class _Counter:
 
         self.files += 1
         path = self.folder / str(self.files)
+        gc.collect()  # empties Python's free lists too, so that all passes begin alike
         with memray.Tracker(path, trace_python_allocators=True):
             # Without memray's profile hook, which makes CPython build a frame object for each call of a Python function
             # and a bound method for each call of a C method. It is there for call stacks, which are not needed here.
@@ -117,20 +117,33 @@ class _Counter:
                 gc.collect()  # objects in cycles are garbage, not a leak
         return path
 
-    def per_iteration(self, calls: tuple[Call, ...], count: int) -> tuple[float, float, float]:
+    def per_iteration(self, calls: tuple[Call, ...], count: int) -> tuple[float, float | None, float]:
         """Allocations, bytes left alive, bytes allocated, per iteration: of 3K less of 2K iterations, divided by K.
 
-        Bytes must be left alive by the second K and the third: what is left only once is a cache that grew, not a leak.
-        A very long iteration is counted over 2K less K.
+        Of very long iterations, of 2K less of K.
         """
-        passes = (1, 2, 3) if count >= LEAST_OF_LONG else (1, 2)
-        paths = [self._track(_times(calls, n * count)) for n in passes]
-        held = [(0, 0)] * (len(passes) == 2) + [self._alive(path) for path in paths]
-        left = min(after[0] - before[0] for before, after in itertools.pairwise(held))
-        leaked = min(after[1] - before[1] for before, after in itertools.pairwise(held))
-        made, asked = (b - a for a, b in zip(*(self._made(path) for path in paths[-2:]), strict=True))
-        least = LEAKING * count if len(passes) == 3 else LEAKING_OF_VERY_LONG * made
-        return made / count, leaked / count if left >= least else 0.0, asked / count
+        least = 1 if count < LEAST_OF_LONG else 2
+        short, long = (self._track(_times(calls, n * count)) for n in (least, least + 1))
+        made, asked = (b - a for a, b in zip(self._made(short), self._made(long), strict=True))
+        return made / count, self._leaked(calls, count, self._alive(short), self._alive(long)), asked / count
+
+    def _leaked(
+        self, calls: tuple[Call, ...], count: int, short: tuple[int, int], long: tuple[int, int]
+    ) -> float | None:
+        """Bytes that each iteration leaves alive; None if that cannot be told.
+
+        What is alive after one run and after a longer one differs by what free lists and caches happen to hold, too.
+        A leak goes on: of many iterations, the second half leaves as much as the first.
+        """
+        if long[0] - short[0] < LEAKING * count or long[1] <= short[1]:
+            return 0.0
+        if count < LEAST_OF_LONG:
+            return None
+        times = LONGER if count >= LEAST else LONGER_OF_LONG
+        half, whole = (self._alive(self._track(_times(calls, n * times * count))) for n in (1, 2))
+        if whole[0] - half[0] < LEAKING * times * count:
+            return 0.0
+        return max(0.0, (whole[1] - half[1]) / (times * count))
 
     def _made(self, path: Path) -> tuple[int, int]:
         """Allocations made, and the bytes asked for."""

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 from gradmark import Capabilities, UnsupportedError
 from gradmark.engines.tapegrad import Tapegrad
@@ -335,6 +336,26 @@ class RunsNothing(Faulty):
 
     def capabilities(self):
         return Capabilities(absent="no device here")
+
+
+class Caches(Faulty):
+    """Compiles for a fifth of a second, or finds on disk what another process compiled."""
+
+    name = "caches"
+
+    def capabilities(self):
+        return dataclasses.replace(super().capabilities(), caches=True)
+
+    def faults(self, session):
+        compiled = Path(os.environ["TORCHINDUCTOR_CACHE_DIR"]) / "compiled"
+
+        def forward():
+            if not compiled.exists():
+                time.sleep(0.2)
+                compiled.touch()
+            return session.forward()
+
+        return {"forward": forward}
 
 
 class HasThreads(Faulty):

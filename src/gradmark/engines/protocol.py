@@ -44,6 +44,7 @@ class Capabilities:
     devices: Sequence[str] = ("cpu",)
     gradients: bool = True
     compiled: bool = False
+    caches: bool = False  # keeps what it compiled on disk, where the next process finds it
     # relative error above which a gradient is wrong: some thousand roundings of a double
     tolerance: float = 1e-9
     reason: str = ""  # why it has no gradients

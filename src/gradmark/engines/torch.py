@@ -5,6 +5,7 @@ be repeated and without where forward and backward go together.
 """
 
 import contextlib
+import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,7 +22,7 @@ from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS, TENSOR_FUNCTIONS
 from gradmark.workloads.workload import Workload
 
 # Compiling unrolls a loop over numbers: beyond this many operations it takes minutes, for a function of microseconds.
-MOST_UNROLLED = 50
+MOST_UNROLLED = 20
 
 
 def _tensors(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -199,9 +200,15 @@ class TorchCompile(Torch):
 
     name = "torch:compile"
 
+    def __init__(self) -> None:
+        for module in ("torch._dynamo", "torch._inductor.compile_fx"):  # part of the import, not of the first call
+            importlib.import_module(module)
+        settings = importlib.import_module("torch._functorch.config")
+        settings.donated_buffer = False  # type: ignore[attr-defined]  # else a recording can be propagated only once
+
     def capabilities(self) -> Capabilities:
         """As eager."""
-        return Capabilities(kinds=("scalar", "tensor"), dtypes=("float32", "float64"), compiled=True)
+        return Capabilities(kinds=("scalar", "tensor"), dtypes=("float32", "float64"), compiled=True, caches=True)
 
     def made(self, f: partial[Any], workload: Workload, params: Mapping[str, Param]) -> Callable[..., Any]:
         """The compiled function."""
@@ -211,7 +218,6 @@ class TorchCompile(Torch):
                 f"torch:compile would unroll {count or 'unknown many'} operations on numbers, which takes minutes to "
                 f"compile; at most {MOST_UNROLLED} are: measure torch instead"
             )
-        torch._functorch.config.donated_buffer = False  # else a recording can be propagated only once
         compiled = torch.compile(f.func, dynamic=False)
         return bound_again(f, compiled)
 

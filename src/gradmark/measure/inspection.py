@@ -26,6 +26,7 @@ def inspect(job: Job) -> Result:
     found = Result(
         operations=workload.count(cell.params), flops=flops, bytes=moved, shapes=shapes(prepared),
         iteration_ns=prepared.iteration_ns(),
+        first_call_ns=prepared.once_ns["first_call"] if prepared.can.caches else None,
     )  # fmt: skip
     if not prepared.can.gradients:
         return msgspec.structs.replace(found, memory=Memory(reason=prepared.can.reason))

@@ -43,11 +43,11 @@ def inspect(
     free = msgspec.structs.replace(settings, pin=False)  # else all would share one core
     done: queue.SimpleQueue[tuple[Measurement, Result] | BaseException] = queue.SimpleQueue()
     groups: dict[tuple[str, str], list[Cell]] = {}
-    for cell in cells:
-        groups.setdefault((cell.engine, cell.workload), []).append(cell)  # sizes one after another
+    for cell in cells:  # sizes one after another; all of an engine, if they come from one process
+        groups.setdefault((cell.engine, "" if settings.forked else cell.workload), []).append(cell)
 
     def work(members: list[Cell]) -> None:
-        failed = [m for m in known if m.status in FAILED and same(m.cell, members[0])]
+        failed = [m for m in known if m.status in FAILED and m.cell.engine == members[0].engine]
         try:
             for cell in members:
                 before = next((m for m in failed if smaller(m.cell, cell)), None)
@@ -76,14 +76,11 @@ def inspect(
             process.end_all()
 
 
-def same(one: Cell, other: Cell) -> bool:
-    """Whether two cells are of one engine and workload."""
-    return (one.engine, one.workload) == (other.engine, other.workload)
-
-
 def smaller(one: Cell, other: Cell) -> bool:
     """Whether all numbers among the parameters are at most as large, one is smaller, and all else is equal."""
-    if (one.dtype, one.device) != (other.dtype, other.device) or one.params.keys() != other.params.keys():
+    if (one.workload, one.dtype, one.device) != (other.workload, other.dtype, other.device):
+        return False
+    if one.params.keys() != other.params.keys():
         return False
     less = False
     for key, value in one.params.items():

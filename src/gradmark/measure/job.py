@@ -38,5 +38,6 @@ class Result(Record, frozen=True, kw_only=True):
     bytes: float | None = None
     shapes: dict[str, list[int]] = {}
     iteration_ns: float | None = None  # roughly, to plan with
+    first_call_ns: float | None = None  # with nothing compiled before, of engines that find on disk what they compiled
     warnings: list[str] = []
     absent: bool = False  # the engine runs nothing here

@@ -22,8 +22,10 @@ COUNTING_NS = 3e6
 LONG_NS, VERY_LONG_NS = 1e6, 20e6
 # A leak leaves something behind in at least every other iteration; less is a cache that grew.
 LEAKING = 0.5
-# What looks like a leak is looked at over so many times as many iterations, and over twice that.
-LONGER, LONGER_OF_LONG = 30, 10
+# What looks like a leak is looked at over so many times as many iterations, and over twice that; fewer of long ones.
+LONGER, LONGER_OF_LONG, LONGER_NS = 30, 5, 2e8
+# The second half of those leaves at least this share of what the first half left.
+STEADY = 0.75
 
 Call = Callable[[], Any]
 
@@ -60,8 +62,9 @@ def measure(
         warm = count if count < LEAST_OF_LONG else max(LEAST, count)  # caches and free lists go on filling for some
         _run(calls, warm)
         _run(plain, warm)
-        ours = counter.per_iteration(calls, count)
-        theirs = counter.per_iteration(plain, count)
+        longer = int(min(LONGER, max(LONGER_OF_LONG, LONGER_NS / max(count * iteration_ns, 1.0))))
+        ours = counter.per_iteration(calls, count, longer)
+        theirs = counter.per_iteration(plain, count, longer)
     gc.unfreeze()
     return Memory(
         allocations=max(0.0, _net(ours[0], theirs[0], count)),
@@ -117,7 +120,7 @@ class _Counter:
                 gc.collect()  # objects in cycles are garbage, not a leak
         return path
 
-    def per_iteration(self, calls: tuple[Call, ...], count: int) -> tuple[float, float | None, float]:
+    def per_iteration(self, calls: tuple[Call, ...], count: int, longer: int) -> tuple[float, float | None, float]:
         """Allocations, bytes left alive, bytes allocated, per iteration: of 3K less of 2K iterations, divided by K.
 
         Of very long iterations, of 2K less of K.
@@ -125,23 +128,22 @@ class _Counter:
         least = 1 if count < LEAST_OF_LONG else 2
         short, long = (self._track(_times(calls, n * count)) for n in (least, least + 1))
         made, asked = (b - a for a, b in zip(self._made(short), self._made(long), strict=True))
-        return made / count, self._leaked(calls, count, self._alive(short), self._alive(long)), asked / count
+        return made / count, self._leaked(calls, count, longer, self._alive(short), self._alive(long)), asked / count
 
     def _leaked(
-        self, calls: tuple[Call, ...], count: int, short: tuple[int, int], long: tuple[int, int]
+        self, calls: tuple[Call, ...], count: int, times: int, short: tuple[int, int], long: tuple[int, int]
     ) -> float | None:
         """Bytes that each iteration leaves alive; None if that cannot be told.
 
         What is alive after one run and after a longer one differs by what free lists and caches happen to hold, too.
-        A leak goes on: of many iterations, the second half leaves as much as the first.
+        A leak goes on: of many iterations, the second half leaves as much as the first, a cache that fills does not.
         """
         if long[0] - short[0] < LEAKING * count or long[1] <= short[1]:
             return 0.0
         if count < LEAST_OF_LONG:
             return None
-        times = LONGER if count >= LEAST else LONGER_OF_LONG
         half, whole = (self._alive(self._track(_times(calls, n * times * count))) for n in (1, 2))
-        if whole[0] - half[0] < LEAKING * times * count:
+        if whole[0] - half[0] < max(LEAKING * times * count, STEADY * (half[0] - short[0])):
             return 0.0
         return max(0.0, (whole[1] - half[1]) / (times * count))
 

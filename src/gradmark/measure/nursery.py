@@ -37,8 +37,9 @@ def possible() -> bool:
 class Nursery:
     """The side of the orchestrator: one engine's nursery, started with the first job."""
 
-    def __init__(self, engine: str, settings: Settings) -> None:
+    def __init__(self, engine: str, settings: Settings, cache: str) -> None:
         self.engine = engine
+        self.cache = cache  # a folder for what compilers keep from one process of this run to the next
         self.settings = settings
         self.child: subprocess.Popen[bytes] | None = None
 
@@ -50,7 +51,7 @@ class Nursery:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env=process.environment(self.settings.threads),
+                env=process.environment(self.settings.threads) | {process.NO_CACHE: "0", process.CACHE: self.cache},
                 start_new_session=True,
             )
         assert self.child.stdin is not None

@@ -3,6 +3,7 @@
 In: jobs, from several threads at once if need be. Out: results.
 """
 
+import tempfile
 import threading
 
 from gradmark.measure import nursery, process
@@ -18,6 +19,7 @@ class Workers:
         self.forked = settings.forked and nursery.possible()
         self.lock = threading.Lock()
         self.round: tuple[str, int] | None = None
+        self.cache: tempfile.TemporaryDirectory[str] | None = None  # what compilers keep from process to process
         self.nurseries: dict[str, tuple[nursery.Nursery, threading.Lock]] = {}
         self.absent: dict[str, Result] = {}
 
@@ -36,7 +38,8 @@ class Workers:
             if self.round != (job.kind, job.process):
                 self._close_nurseries()
                 self.round = (job.kind, job.process)
-            made = (nursery.Nursery(job.cell.engine, self.settings), threading.Lock())
+            self.cache = self.cache or tempfile.TemporaryDirectory(prefix="gradmark-")
+            made = (nursery.Nursery(job.cell.engine, self.settings, self.cache.name), threading.Lock())
             home, alone = self.nurseries.setdefault(job.cell.engine, made)
         with alone:
             return home.run(job)
@@ -50,3 +53,6 @@ class Workers:
         """Ends everything that still runs."""
         self._close_nurseries()
         process.end_all()
+        if self.cache is not None:
+            self.cache.cleanup()
+            self.cache = None

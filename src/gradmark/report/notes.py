@@ -236,7 +236,8 @@ def _workers(run: Run) -> Iterator[Note]:
     if run.settings.forked and any(m.samples for m in run.measurements):
         yield _info(
             "workers: each engine was imported once a round, and every cell had a process forked from that; `import` "
-            "is the same for all cells of a round. `--full`, or fewer engines, starts each process afresh."
+            "is the same for all cells of a round, and the first call of an engine that keeps what it compiled on disk "
+            "is that of its first process. `--full`, or fewer engines, starts each process afresh."
         )
 
 

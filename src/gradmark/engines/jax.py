@@ -92,7 +92,9 @@ class Jax:
 
     def capabilities(self) -> Capabilities:
         """Scalars are arrays without axes."""
-        return Capabilities(kinds=("scalar", "tensor"), dtypes=("float32", "float64"), compiled=self.jitted)
+        return Capabilities(
+            kinds=("scalar", "tensor"), dtypes=("float32", "float64"), compiled=self.jitted, caches=self.jitted
+        )
 
     def refuse(self, count: int) -> None:
         """Raises for a function of so many operations on numbers that nobody waits for it."""

@@ -21,8 +21,9 @@ from gradmark.records import Param, TapeSize
 from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS, TENSOR_FUNCTIONS
 from gradmark.workloads.workload import Workload
 
-# Compiling unrolls a loop over numbers: beyond this many operations it takes minutes, for a function of microseconds.
-MOST_UNROLLED = 20
+# Compiling unrolls a loop over numbers, and copies what several operations share: beyond this many operations it takes
+# minutes, for a function of microseconds.
+MOST_UNROLLED = 16
 
 
 def _tensors(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -23,7 +23,7 @@ LONG_NS, VERY_LONG_NS = 1e6, 20e6
 # A leak leaves something behind in at least every other iteration; less is a cache that grew.
 LEAKING = 0.5
 # What looks like a leak is looked at over so many times as many iterations, and over twice that; fewer of long ones.
-LONGER, LONGER_OF_LONG, LONGER_NS = 30, 5, 2e8
+LONGER, LONGER_OF_LONG, LONGER_NS = 30, 3, 2e8
 # The second half of those leaves at least this share of what the first half left.
 STEADY = 0.75
 

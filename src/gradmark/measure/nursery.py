@@ -51,7 +51,8 @@ class Nursery:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env=process.environment(self.settings.threads) | {process.NO_CACHE: "0", process.CACHE: self.cache},
+                env=process.environment(self.settings.threads)
+                | {process.NO_CACHE: "0", **dict.fromkeys(process.CACHES, self.cache)},
                 start_new_session=True,
             )
         assert self.child.stdin is not None

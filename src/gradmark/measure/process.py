@@ -26,9 +26,9 @@ THREAD_VARIABLES = [
     "NUMEXPR_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 ]
-# What PyTorch has compiled for one process, another finds on disk: its first call would not show what compiling takes.
+# What was compiled for one process another may find on disk: its first call would not show what compiling takes.
 NO_CACHE = "TORCHINDUCTOR_FORCE_DISABLE_CACHES"
-CACHE = "TORCHINDUCTOR_CACHE_DIR"
+CACHES = ("TORCHINDUCTOR_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR")
 # -P: a random.py in the current folder must not hide Python's own
 MODULE = ["-P", "-m", "gradmark.measure.worker"]
 WORKER = [sys.executable, *MODULE]
@@ -48,7 +48,8 @@ class Place:
 def environment(threads: int) -> dict[str, str]:
     """The variables a worker starts with: fixed threads, fixed hashing, nothing compiled before."""
     fixed = dict.fromkeys(THREAD_VARIABLES, str(threads))
-    return {**os.environ, **fixed, "PYTHONHASHSEED": "0", NO_CACHE: "1"}
+    inherited = {name: value for name, value in os.environ.items() if name not in CACHES}
+    return {**inherited, **fixed, "PYTHONHASHSEED": "0", NO_CACHE: "1"}
 
 
 def run(job: Job, command: list[str] | None = None, place: Place | None = None) -> Result:

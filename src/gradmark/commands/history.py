@@ -94,7 +94,7 @@ def _lines(found: "Histories", machine: str) -> "Iterator[str]":
     yield machine
     for group in found.together:
         for change in group.changes if group.machine == machine else []:
-            yield f"  all of {group.engine}: {_words(change)}: {change.cause}"
+            yield f"  together on {group.engine}: {_words(change)}: {change.cause}"
     for series in found.series:
         if series.machine == machine:
             first, last = series.points[0].floor_ns, series.points[-1].floor_ns

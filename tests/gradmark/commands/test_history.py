@@ -82,7 +82,7 @@ def test_what_moves_everything_accuses_no_cell(gradmark, kept, primals, cause):
     slower = [100.0 * x for x in STEP]
     kept(slower, primals=slower if primals else None)
     lines = gradmark("history").out.splitlines()
-    assert lines[1].startswith("  all of e: +20.0 % from 2026-01-07T00:00:00+00:00 on (run run06")
+    assert lines[1].startswith("  together on e: +20.0 % from 2026-01-07T00:00:00+00:00 on (run run06")
     assert cause in lines[1]
     assert not any(line.startswith("    ") for line in lines[: lines.index("")])
 

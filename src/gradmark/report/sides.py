@@ -1,4 +1,4 @@
-"""Sides: engines side by side, one table for each workload and size, and a summary of all.
+"""Sides: engines side by side, one table for each workload and size, an overview and a summary of all.
 
 In: a run and its summaries. Out: `Side`s, plain data that terminal and markdown print; nobody's row is missing.
 """
@@ -43,16 +43,17 @@ def wanted(run: Run) -> bool:
 
 
 def sides(run: Run, summaries: Sequence[Summary] | None = None) -> list[Side]:
-    """A table for each row, in reading order, then the summary of all."""
+    """A table for each row, in reading order, then all their totals in one, and the summary."""
     made = summaries if summaries is not None else [summarise(m) for m in run.measurements]
     by_id = {m.cell.id: row(m, s, run.settings) for m, s in zip(run.measurements, made, strict=True)}
     ordered = [run.measurements[place] for place in reading_order(run)]
-    found, all_standings = [], []
+    found: list[Side] = []
+    placed: dict[str, list[Standing]] = {}
     for name, members in rows_of(ordered).items():
-        standing = with_pay_back(standings(members))
-        all_standings.append(standing)
-        found.append(_side(name, [by_id[m.cell.id] for m in members], standing))
-    return [*found, _summary(run, all_standings)]
+        placed[name] = with_pay_back(standings(members))
+        found.append(_side(name, [by_id[m.cell.id] for m in members], placed[name]))
+    overview = [_overview(run, placed)] if len(placed) > 1 else []
+    return [*found, *overview, _summary(run, list(placed.values()))]
 
 
 def _side(name: str, rows: list[Row], standing: list[Standing]) -> Side:
@@ -122,6 +123,18 @@ def _paid_back(standing: list[Standing]) -> list[str]:
         said = ([f"ahead of {', '.join(after)}"] if after else []) + ([f"never of {', '.join(never)}"] if never else [])
         lines.append(f"{one.engine} has paid back its first call ({units.time(one.first_call_ns)}): {'; '.join(said)}")
     return lines
+
+
+def _overview(run: Run, placed: dict[str, list[Standing]]) -> Side:
+    """The total of every engine on every row, or what became of it; engines in the order in which they were asked."""
+    engines = list(dict.fromkeys(m.cell.engine for m in run.measurements))
+    lines = []
+    for name, members in rows_of(run.measurements).items():
+        texts = {m.cell.engine: MISSING if m.status == "ok" else WORDS[m.status] for m in members}
+        mark = TIED if sum(s.first for s in placed[name]) > 1 else FIRST
+        texts |= {s.engine: units.time(s.total_ns) + mark * s.first for s in placed[name]}
+        lines.append((one_line(name), [texts.get(engine, "") for engine in engines]))
+    return Side(title="total of all rows, fastest block", engines=[one_line(e) for e in engines], lines=lines)
 
 
 def _summary(run: Run, rows: list[list[Standing]]) -> Side:

@@ -46,6 +46,21 @@ def test_columns_by_speed_with_the_winner_marked(make):
     assert lines(summary)["fastest"] == ["1", "0", "0"]
 
 
+def test_several_rows_have_an_overview(make):
+    others = [
+        make.measurement(make.cell(engine="a", params={"n": 20}), samples=[make.sample(times={"total": 100.0})]),
+        make.failed("wrong-gradient", "off", make.cell(engine="b", params={"n": 20})),
+    ]
+    run = run_of(make, ("a", 100.0), ("b", 101.0), ("c", 200.0), others=others)
+    overview = sides(run, make.summaries(run))[-2]
+    assert overview.title == "total of all rows, fastest block"
+    assert overview.engines == ["a", "b", "c"]
+    assert overview.lines == [
+        ("poly/n=10", ["100 ns=", "101 ns=", "200 ns"]),
+        ("poly/n=20", ["100 ns◀", "wrong gradient", ""]),
+    ]
+
+
 def test_ties_are_shown_as_ties(make):
     run = run_of(make, ("a", 100.0), ("b", 101.0), ("c", 200.0))
     row, summary = sides(run, make.summaries(run))

@@ -358,6 +358,16 @@ class Caches(Faulty):
         return {"forward": forward}
 
 
+class HangsSomewhere(Faulty):
+    """Hangs, and leaves its process's number in a folder."""
+
+    name = "hangs-somewhere"
+
+    def prepare(self, workload, inputs, params):
+        (Path(os.environ["STARTED"]) / str(os.getpid())).touch()
+        time.sleep(600)
+
+
 class HasThreads(Faulty):
     """Starts a thread when it is made, so that its process must not fork."""
 

@@ -59,11 +59,11 @@ def planned(
 def inspected(cells: Sequence[Cell], settings: Settings) -> list[Measurement]:
     """Exact metrics of the cells, with progress."""
     from gradmark.measure.inspector import inspect
-    from gradmark.measure.process import run
+    from gradmark.measure.process import end_all, run
 
     with progress(len(cells)) as step:
         found = {}
-        for measurement, _ in inspect(cells, run, settings):
+        for measurement, _ in inspect(cells, run, end_all, settings):
             found[measurement.cell.id] = measurement
             step(f"inspect: {measurement.cell.row} {measurement.cell.engine}")
     return [found[cell.id] for cell in cells]

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
-from gradmark.measure import environment, process
+from gradmark.measure import environment
 from gradmark.measure.job import Job, Result
 from gradmark.records import Cell, Measurement, Settings
 
@@ -34,11 +34,15 @@ def of(cell: Cell, result: Result) -> Measurement:
 
 
 def inspect(
-    cells: Sequence[Cell], run: Callable[[Job], Result], settings: Settings, known: Sequence[Measurement] = ()
+    cells: Sequence[Cell],
+    run: Callable[[Job], Result],
+    stop: Callable[[], None],
+    settings: Settings,
+    known: Sequence[Measurement] = (),
 ) -> Iterator[tuple[Measurement, Result]]:
     """Is each right, and what does it hold? As many at once as there are cores.
 
-    Larger sizes of what failed, here or in what is known, are not tried.
+    run: does a job; stop: ends all that run. Larger sizes of what failed, here or in what is known, are not tried.
     """
     free = msgspec.structs.replace(settings, pin=False)  # else all would share one core
     done: queue.SimpleQueue[tuple[Measurement, Result] | BaseException] = queue.SimpleQueue()
@@ -71,9 +75,10 @@ def inspect(
                 if isinstance(found, BaseException):
                     raise found
                 yield found
-        finally:
+        except BaseException:  # interrupted: the pool waits for its threads, and they for their processes
             pool.shutdown(wait=False, cancel_futures=True)
-            process.end_all()
+            stop()
+            raise
 
 
 def smaller(one: Cell, other: Cell) -> bool:

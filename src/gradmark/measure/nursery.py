@@ -42,6 +42,7 @@ class Nursery:
         self.cache = cache  # a folder for what compilers keep from one process of this run to the next
         self.settings = settings
         self.child: subprocess.Popen[bytes] | None = None
+        self.closed = False
 
     def run(self, job: Job) -> Result:
         """A job in a forked worker; in a fresh one if the nursery is lost, or has threads, with which none may fork."""
@@ -55,25 +56,32 @@ class Nursery:
                 | {process.NO_CACHE: "0", **dict.fromkeys(process.CACHES, self.cache)},
                 start_new_session=True,
             )
-        assert self.child.stdin is not None
-        assert self.child.stdout is not None
+        jobs, results = self.child.stdin, self.child.stdout
+        assert jobs is not None
+        assert results is not None
         answer = b""
-        with contextlib.suppress(OSError):
-            self.child.stdin.write(msgspec.json.encode(job) + b"\n")
-            self.child.stdin.flush()
-            ready, _, _ = select.select([self.child.stdout], [], [], job.settings.timeout_s + PATIENCE_S)
-            answer = self.child.stdout.readline() if ready else b""
+        with contextlib.suppress(OSError, ValueError):  # it is gone, or was closed
+            jobs.write(msgspec.json.encode(job) + b"\n")
+            jobs.flush()
+            ready, _, _ = select.select([results], [], [], job.settings.timeout_s + PATIENCE_S)
+            answer = results.readline() if ready else b""
+        if self.closed:
+            return Result(status="error", message="the run was ended meanwhile")
         if not answer:
-            self.close()
+            self._end()
         if not answer.strip():
             return process.run(job)
         return msgspec.json.decode(answer, type=Result)
 
     def close(self) -> None:
-        """Ends the nursery and its worker."""
-        if self.child is not None:
-            process.end(self.child)
-            self.child = None
+        """Ends the nursery and its worker for good."""
+        self.closed = True
+        self._end()
+
+    def _end(self) -> None:
+        child, self.child = self.child, None
+        if child is not None:
+            process.end(child)
 
 
 def serve(engine: str) -> None:

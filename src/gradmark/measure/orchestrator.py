@@ -104,7 +104,7 @@ class Orchestrator:
         count = len(new) + len(plan)
         try:
             yield Step(0, count, "inspect")
-            found = inspector.inspect(new, self.workers.run, settings, list(self.measured.values()))
+            found = inspector.inspect(new, self.workers.run, self.workers.close, settings, list(self.measured.values()))
             for done, (measurement, result) in enumerate(found):
                 self._remember(measurement.cell, result)
                 self._put(measurement)

@@ -18,9 +18,8 @@ class Workers:
         self.settings = settings
         self.forked = settings.forked and nursery.possible()
         self.lock = threading.Lock()
-        self.round: tuple[str, int] | None = None
         self.cache: tempfile.TemporaryDirectory[str] | None = None  # what compilers keep from process to process
-        self.nurseries: dict[str, tuple[nursery.Nursery, threading.Lock]] = {}
+        self.nurseries: dict[tuple[str, str, int], tuple[nursery.Nursery, threading.Lock]] = {}
         self.absent: dict[str, Result] = {}
 
     def run(self, job: Job) -> Result:
@@ -34,24 +33,25 @@ class Workers:
         return result
 
     def _of_nursery(self, job: Job) -> Result:
+        key = (job.cell.engine, job.kind, job.process)
         with self.lock:
-            if self.round != (job.kind, job.process):
-                self._close_nurseries()
-                self.round = (job.kind, job.process)
-            self.cache = self.cache or tempfile.TemporaryDirectory(prefix="gradmark-")
-            made = (nursery.Nursery(job.cell.engine, self.settings, self.cache.name), threading.Lock())
-            home, alone = self.nurseries.setdefault(job.cell.engine, made)
+            if key not in self.nurseries:
+                for engine, kind, number in list(self.nurseries):
+                    if (engine, kind) == key[:2] and number != job.process:  # its round is over
+                        self.nurseries.pop((engine, kind, number))[0].close()
+                self.cache = self.cache or tempfile.TemporaryDirectory(prefix="gradmark-")
+                self.nurseries[key] = (
+                    nursery.Nursery(job.cell.engine, self.settings, self.cache.name),
+                    threading.Lock(),
+                )
+            home, alone = self.nurseries[key]
         with alone:
             return home.run(job)
 
-    def _close_nurseries(self) -> None:
-        for home, _ in self.nurseries.values():
-            home.close()
-        self.nurseries = {}
-
     def close(self) -> None:
         """Ends everything that still runs."""
-        self._close_nurseries()
+        for home, _ in self.nurseries.values():
+            home.close()
         process.end_all()
         if self.cache is not None:
             self.cache.cleanup()

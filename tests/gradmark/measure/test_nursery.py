@@ -1,6 +1,7 @@
 """The nursery: forked workers give what fresh ones do, and whatever goes wrong is a result."""
 
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -125,3 +126,29 @@ def test_an_engine_that_runs_nothing_here_is_asked_once(monkeypatch):
         result = workers.run(Job(kind="inspect", cell=cell("faults.engines:RunsNothing", workload), settings=QUICK))
         assert (result.status, result.message) == ("unsupported", "no device here")
     assert len(asked) == 1
+
+
+def alive(pid):
+    """Whether a process is there and not only its remains."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.parametrize("forked", [True, False])
+def test_an_interruption_ends_what_still_runs(forked, tmp_path, monkeypatch):
+    monkeypatch.setenv("STARTED", str(tmp_path))
+    settings = Settings(timeout_s=300.0, pin=False, forked=forked)
+    run = new_run([cell("null"), cell("faults.engines:HangsSomewhere")], settings)
+    steps = Orchestrator(run, lambda run: None).steps()
+    next(steps)
+    next(steps)  # the null engine is done
+    while not (pids := [int(path.name) for path in tmp_path.iterdir()]):
+        time.sleep(0.01)
+    with pytest.raises(KeyboardInterrupt):
+        steps.throw(KeyboardInterrupt)
+    deadline = time.monotonic() + 60  # the system ends the worker of a nursery that is gone, in its own time
+    while any(map(alive, pids)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not any(map(alive, pids))

@@ -368,6 +368,17 @@ class HangsSomewhere(Faulty):
         time.sleep(600)
 
 
+class HangsWithAChild(Faulty):
+    """Starts a process, leaves its number in a folder, and hangs."""
+
+    name = "hangs-with-a-child"
+
+    def prepare(self, workload, inputs, params):
+        child = subprocess.Popen(["sleep", "600"])
+        (Path(os.environ["STARTED"]) / str(child.pid)).touch()
+        time.sleep(600)
+
+
 class HasThreads(Faulty):
     """Starts a thread when it is made, so that its process must not fork."""
 

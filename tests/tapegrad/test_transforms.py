@@ -129,3 +129,10 @@ def test_jacobian_of_what_is_not_numbers():
     for wrong in (None, {"a": 1.0}, ["a"]):
         with pytest.raises(tapegrad.OperandError):
             jacobian(lambda x, wrong=wrong: wrong)(1.0)
+
+
+def test_an_argument_that_is_named_twice_has_its_gradient_twice():
+    both = tapegrad.grad(lambda x, y: (x * y).sum(), argnums=(0, 0))
+    for gradient in both(np.ones(2), 3 * np.ones(2)):
+        assert gradient.tolist() == [3.0, 3.0]
+    assert tapegrad.grad(lambda x, y: x * y, argnums=(0, 0))(2.0, 3.0) == (3.0, 3.0)

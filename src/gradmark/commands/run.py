@@ -102,10 +102,12 @@ def fewer(settings: Settings, engines: int) -> Settings:
 
     With fresh processes, and as many as of one engine, it would take an hour.
     """
+    from gradmark.measure import nursery
+
     if settings.full or engines <= FEW_ENGINES:
         return settings
     processes = settings.processes if chosen_by_user("processes") else PROCESSES_OF_MANY
-    return msgspec.structs.replace(settings, processes=processes, forked=True)
+    return msgspec.structs.replace(settings, processes=processes, forked=nursery.possible())
 
 
 def chosen_by_user(option: str) -> bool:

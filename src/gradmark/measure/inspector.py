@@ -4,6 +4,7 @@ In: cells and settings. Out: a measurement without samples for each, handed out 
 """
 
 import queue
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -50,10 +51,14 @@ def inspect(
     for cell in cells:  # sizes one after another; all of an engine, if they come from one process
         groups.setdefault((cell.engine, "" if settings.forked else cell.workload), []).append(cell)
 
+    over = threading.Event()
+
     def work(members: list[Cell]) -> None:
         failed = [m for m in known if m.status in FAILED and m.cell.engine == members[0].engine]
         try:
             for cell in members:
+                if over.is_set():
+                    return
                 before = next((m for m in failed if smaller(m.cell, cell)), None)
                 if before is not None:
                     result = Result(status="skipped", message=f"{before.cell.row} failed: {before.status}")
@@ -76,6 +81,7 @@ def inspect(
                     raise found
                 yield found
         except BaseException:  # interrupted: the pool waits for its threads, and they for their processes
+            over.set()
             pool.shutdown(wait=False, cancel_futures=True)
             stop()
             raise

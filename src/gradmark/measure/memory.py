@@ -22,6 +22,8 @@ COUNTING_NS = 3e6
 LONG_NS, VERY_LONG_NS = 1e6, 20e6
 # A leak leaves something behind in at least every other iteration; less is a cache that grew.
 LEAKING = 0.5
+# Allocations that counting itself may add to a pass.
+OF_COUNTING = 2
 # What looks like a leak is looked at over so many times as many iterations, and over twice that; fewer of long ones.
 LONGER, LONGER_OF_LONG, LONGER_NS = 30, 3, 2e8
 # The second half of those leaves at least this share of what the first half left.
@@ -94,8 +96,8 @@ def _times(calls: tuple[Call, ...], times: int) -> Call:
 def _net(ours: float, theirs: float, count: int) -> float:
     """The difference: a whole number, if it is one but for the one or two allocations that counting adds to a pass."""
     net = ours - theirs
-    whole = float(round(net))
-    return whole if abs(net - whole) * count <= 2 else net
+    whole = float(round(net)) if abs(net) * count > OF_COUNTING else 0.0
+    return whole if abs(net - whole) * count <= OF_COUNTING else net
 
 
 class _Counter:
@@ -138,7 +140,7 @@ class _Counter:
         What is alive after one run and after a longer one differs by what free lists and caches happen to hold, too.
         A leak goes on: of many iterations, the second half leaves as much as the first, a cache that fills does not.
         """
-        if long[0] - short[0] < LEAKING * count or long[1] <= short[1]:
+        if long[0] - short[0] <= max(LEAKING * count, OF_COUNTING) or long[1] <= short[1]:
             return 0.0
         if count < LEAST_OF_LONG:
             return None

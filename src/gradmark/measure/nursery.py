@@ -12,7 +12,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import traceback
 
 import msgspec
 
@@ -27,6 +29,9 @@ COMMAND = [sys.executable, "-P", "-m", "gradmark.measure.nursery"]
 PATIENCE_S = 60.0
 # A nursery that will not fork says this instead of a result.
 REFUSED = b"\n"
+# How long a nursery may take to end its worker with all that the worker started.
+GRACE_S = 2.0
+ENDED = Result(status="error", message="the run was ended meanwhile")
 
 
 def possible() -> bool:
@@ -43,20 +48,14 @@ class Nursery:
         self.settings = settings
         self.child: subprocess.Popen[bytes] | None = None
         self.closed = False
+        self.lock = threading.Lock()  # of starting and ending
 
     def run(self, job: Job) -> Result:
         """A job in a forked worker; in a fresh one if the nursery is lost, or has threads, with which none may fork."""
-        if self.child is None:
-            self.child = subprocess.Popen(
-                [*COMMAND, self.engine],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env=process.environment(self.settings.threads)
-                | {process.NO_CACHE: "0", **dict.fromkeys(process.CACHES, self.cache)},
-                start_new_session=True,
-            )
-        jobs, results = self.child.stdin, self.child.stdout
+        child = self._child()
+        if child is None:
+            return ENDED
+        jobs, results = child.stdin, child.stdout
         assert jobs is not None
         assert results is not None
         answer = b""
@@ -66,12 +65,26 @@ class Nursery:
             ready, _, _ = select.select([results], [], [], job.settings.timeout_s + PATIENCE_S)
             answer = results.readline() if ready else b""
         if self.closed:
-            return Result(status="error", message="the run was ended meanwhile")
+            return ENDED
         if not answer:
             self._end()
         if not answer.strip():
             return process.run(job)
         return msgspec.json.decode(answer, type=Result)
+
+    def _child(self) -> "subprocess.Popen[bytes] | None":
+        """The nursery's process, started if there is none; None once it is closed."""
+        with self.lock:
+            if self.child is None and not self.closed:
+                self.child = subprocess.Popen(
+                    [*COMMAND, self.engine],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    env=process.environment(self.settings.threads, self.cache),
+                    start_new_session=True,
+                )
+            return self.child
 
     def close(self) -> None:
         """Ends the nursery and its worker for good."""
@@ -79,8 +92,12 @@ class Nursery:
         self._end()
 
     def _end(self) -> None:
-        child, self.child = self.child, None
+        with self.lock:
+            child, self.child = self.child, None
         if child is not None:
+            child.terminate()  # it ends its worker first, which has a group of its own
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(GRACE_S)
             process.end(child)
 
 
@@ -88,6 +105,7 @@ def serve(engine: str) -> None:
     """The nursery itself: jobs from standard input, results to standard output, a line each."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    signal.signal(signal.SIGTERM, _end_worker)
     start = time.perf_counter_ns()
     with contextlib.suppress(GradmarkError, ImportError):  # the worker will find the same, and say it
         discovery.load(engine)
@@ -102,6 +120,18 @@ def serve(engine: str) -> None:
         answers.flush()
 
 
+# The worker that is at work.
+_workers: list[int] = []
+
+
+def _end_worker(*_: object) -> None:
+    """Ends the worker with all that it started, and then the nursery."""
+    for child in _workers:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child, signal.SIGKILL)
+    os._exit(0)
+
+
 def _forked(job: Job) -> Result:
     """The result of a job in a child of this process."""
     ours, theirs = os.pipe()
@@ -109,6 +139,7 @@ def _forked(job: Job) -> Result:
         child = os.fork()
         if child == 0:
             _work(job, theirs, errors.fileno())
+        _workers.append(child)
         os.close(theirs)
         answer = b""
         deadline = time.monotonic() + job.settings.timeout_s
@@ -126,6 +157,7 @@ def _forked(job: Job) -> Result:
         _, status = os.waitpid(child, 0)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child, signal.SIGKILL)  # whatever the worker started
+        _workers.remove(child)
         if late:
             return process.too_late(job)
         return process.outcome(os.waitstatus_to_exitcode(status), answer, process.tail(errors))
@@ -133,16 +165,21 @@ def _forked(job: Job) -> Result:
 
 def _work(job: Job, answers: int, errors: int) -> None:
     """The child: a worker with its own group, nothing to read, and its words in a file."""
-    os.setsid()
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(errors, 1)
-    os.dup2(errors, 2)
     try:
+        os.setsid()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(errors, 1)
+        os.dup2(errors, 2)
         worker.limit(job)
         encoded = msgspec.json.encode(worker.run(job))
         with os.fdopen(answers, "wb") as file:
             file.write(encoded)
+        sys.stdout.flush()
         os._exit(0)
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
     finally:
         os._exit(1)
 

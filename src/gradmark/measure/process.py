@@ -26,8 +26,7 @@ THREAD_VARIABLES = [
     "NUMEXPR_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 ]
-# What was compiled for one process another may find on disk: its first call would not show what compiling takes.
-NO_CACHE = "TORCHINDUCTOR_FORCE_DISABLE_CACHES"
+# Where compilers keep what another process may find: its first call would not show what compiling takes.
 CACHES = ("TORCHINDUCTOR_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR")
 # -P: a random.py in the current folder must not hide Python's own
 MODULE = ["-P", "-m", "gradmark.measure.worker"]
@@ -45,23 +44,27 @@ class Place:
     path: str
 
 
-def environment(threads: int) -> dict[str, str]:
-    """The variables a worker starts with: fixed threads, fixed hashing, nothing compiled before."""
-    fixed = dict.fromkeys(THREAD_VARIABLES, str(threads))
-    inherited = {name: value for name, value in os.environ.items() if name not in CACHES}
-    return {**inherited, **fixed, "PYTHONHASHSEED": "0", NO_CACHE: "1"}
+def environment(threads: int, cache: str) -> dict[str, str]:
+    """The variables a worker starts with: fixed threads, fixed hashing, a folder for what compilers keep."""
+    fixed = dict.fromkeys(THREAD_VARIABLES, str(threads)) | dict.fromkeys(CACHES, cache)
+    return {**os.environ, **fixed, "PYTHONHASHSEED": "0"}
+
+
+def cache() -> "tempfile.TemporaryDirectory[str]":
+    """An empty folder for compilers; one that still writes into it when it goes is no reason to fail."""
+    return tempfile.TemporaryDirectory(prefix="gradmark-", ignore_cleanup_errors=True)
 
 
 def run(job: Job, command: list[str] | None = None, place: Place | None = None) -> Result:
     """Runs a job in a process of its own. A crash, a hang or a kill is a result with a status."""
     # What it says goes to a file, not a pipe: a pipe stays open as long as anything that the worker started.
-    with tempfile.TemporaryFile() as errors:
+    with tempfile.TemporaryFile() as errors, cache() as folder:
         process = subprocess.Popen(
             command or ([place.python, *MODULE] if place else WORKER),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
-            env=environment(job.settings.threads) | ({"PYTHONPATH": place.path} if place else {}),
+            env=environment(job.settings.threads, folder) | ({"PYTHONPATH": place.path} if place else {}),
             cwd=place.folder if place else None,
             start_new_session=True,  # so that it can be ended with whatever it started
         )

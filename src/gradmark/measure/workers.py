@@ -21,12 +21,15 @@ class Workers:
         self.cache: tempfile.TemporaryDirectory[str] | None = None  # what compilers keep from process to process
         self.nurseries: dict[tuple[str, str, int], tuple[nursery.Nursery, threading.Lock]] = {}
         self.absent: dict[str, Result] = {}
+        self.closed = False
 
     def run(self, job: Job) -> Result:
         """The result of a job. An engine that runs nothing here is asked only once."""
         known = self.absent.get(job.cell.engine)
         if known is not None:
             return known
+        if self.closed:
+            return nursery.ENDED
         result = self._of_nursery(job) if self.forked else process.run(job)
         if result.absent:
             self.absent[job.cell.engine] = result
@@ -39,18 +42,20 @@ class Workers:
                 for engine, kind, number in list(self.nurseries):
                     if (engine, kind) == key[:2] and number != job.process:  # its round is over
                         self.nurseries.pop((engine, kind, number))[0].close()
-                self.cache = self.cache or tempfile.TemporaryDirectory(prefix="gradmark-")
-                self.nurseries[key] = (
-                    nursery.Nursery(job.cell.engine, self.settings, self.cache.name),
-                    threading.Lock(),
-                )
+                self.cache = self.cache or process.cache()
+                home = nursery.Nursery(job.cell.engine, self.settings, self.cache.name)
+                self.nurseries[key] = (home, threading.Lock())
             home, alone = self.nurseries[key]
         with alone:
             return home.run(job)
 
     def close(self) -> None:
-        """Ends everything that still runs."""
-        for home, _ in self.nurseries.values():
+        """Ends everything that still runs; nothing is begun any more."""
+        self.closed = True
+        with self.lock:
+            homes = [home for home, _ in self.nurseries.values()]
+            self.nurseries.clear()
+        for home in homes:
             home.close()
         process.end_all()
         if self.cache is not None:

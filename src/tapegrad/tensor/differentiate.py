@@ -107,13 +107,14 @@ def value_and_gradients(
     f: Callable[..., Any], args: Sequence[Any], chosen: Sequence[int]
 ) -> tuple[float, tuple[Any, ...]]:
     """The value of f, and its gradient with respect to each of the chosen arguments."""
-    trees = [args[k] for k in chosen]
+    unique = list(dict.fromkeys(chosen))  # one that is named twice has one gradient
+    trees = [args[k] for k in unique]
     values = flat(trees)
     leaves = [leaf(value) for value in values]
     lifted = rebuilt(trees, iter(leaves))
     made = list(args)
     for place in range(len(trees)):
-        made[chosen[place]] = lifted[place]
+        made[unique[place]] = lifted[place]
     result = f(*made)
     if type(result) is Tensor and result.size == 1:
         value = result.item()
@@ -128,7 +129,8 @@ def value_and_gradients(
             "reduce it (.sum()), or use tapegrad.jacobian for several"
         )
     found = [gradient(values[k], leaves[k]) for k in range(len(leaves))]
-    return value, tuple(rebuilt(trees, iter(found)))
+    found_of = dict(zip(unique, rebuilt(trees, iter(found)), strict=True))
+    return value, tuple([found_of[k] for k in chosen])
 
 
 def jacobian_of(f: Callable[..., Any], args: Sequence[Any], argnum: int) -> Array:

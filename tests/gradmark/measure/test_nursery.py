@@ -1,6 +1,7 @@
 """The nursery: forked workers give what fresh ones do, and whatever goes wrong is a result."""
 
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -93,6 +94,23 @@ def test_a_worker_that_hangs_is_ended_and_the_nursery_goes_on(nursery):
         assert (result.status, result.message[:19]) == ("timeout", "no result after 1 s")
 
 
+def test_what_a_worker_started_ends_with_the_nursery(nursery, tmp_path, monkeypatch):
+    monkeypatch.setenv("STARTED", str(tmp_path))
+    home = nursery("faults.engines:HangsWithAChild")
+    job = Job(kind="inspect", cell=cell("faults.engines:HangsWithAChild"), settings=QUICK)
+    waiting = threading.Thread(target=home.run, args=(job,))
+    waiting.start()
+    while not (pids := [int(path.name) for path in tmp_path.iterdir()]):
+        time.sleep(0.01)
+    home.close()
+    waiting.join()
+    deadline = time.monotonic() + 60
+    while any(map(alive, pids)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not any(map(alive, pids))
+    assert home.run(job).message == "the run was ended meanwhile"
+
+
 def test_a_nursery_that_was_lost_is_replaced_by_a_fresh_process(nursery):
     home = nursery("tapegrad")
     job = Job(kind="inspect", cell=cell("tapegrad"), settings=QUICK)
@@ -140,7 +158,8 @@ def alive(pid):
 def test_an_interruption_ends_what_still_runs(forked, tmp_path, monkeypatch):
     monkeypatch.setenv("STARTED", str(tmp_path))
     settings = Settings(timeout_s=300.0, pin=False, forked=forked)
-    run = new_run([cell("null"), cell("faults.engines:HangsSomewhere")], settings)
+    hanging = [cell("faults.engines:HangsSomewhere", "poly", n=n) for n in (10, 100, 1000)]
+    run = new_run([cell("null"), *hanging], settings)
     steps = Orchestrator(run, lambda run: None).steps()
     next(steps)
     next(steps)  # the null engine is done
@@ -152,3 +171,4 @@ def test_an_interruption_ends_what_still_runs(forked, tmp_path, monkeypatch):
     while any(map(alive, pids)) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not any(map(alive, pids))
+    assert sorted(int(path.name) for path in tmp_path.iterdir()) == sorted(pids)  # nothing was begun afterwards

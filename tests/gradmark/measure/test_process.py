@@ -73,8 +73,9 @@ def test_a_worker_that_hangs_is_ended_with_what_it_started(tmp_path):
 
 
 def test_threads_and_hashing_are_fixed():
-    found = process.environment(3)
+    found = process.environment(3, "a folder")
     assert {found[name] for name in process.THREAD_VARIABLES} == {"3"}
+    assert {found[name] for name in process.CACHES} == {"a folder"}
     assert found["PYTHONHASHSEED"] == "0"
     assert found["PATH"] == os.environ["PATH"]
 

@@ -94,8 +94,8 @@ def twice(
 ) -> list[Finding]:
     """Rows that were measured again with fresh pairs: one fails only if both measurements are beyond the budget.
 
-    The fresh pairs must fail by themselves, for the first ones were chosen because they looked bad. What does not fail
-    is judged by all pairs together.
+    The first ones were chosen because they looked bad, so that they alone prove nothing: besides, the fresh pairs must
+    fail by themselves, or all pairs together. What does not fail is judged by all pairs together.
     """
     earlier = {finding.name: finding for finding in found}
     both = [
@@ -103,10 +103,14 @@ def twice(
         for row, more in zip(first, again, strict=True)
     ]
     said = []
-    for row, fresh, pooled in zip(first, judge(again, configuration), judge(both, configuration), strict=True):
-        beyond = row.ratio > 1.0 + configuration.budget("time", row.workload).share
+    verdicts = zip(first, again, judge(again, configuration), judge(both, configuration), strict=True)
+    for row, more, fresh, pooled in verdicts:
+        beyond = min(row.ratio, more.ratio) > 1.0 + configuration.budget("time", row.workload).share
         if fresh.word == "fail" and beyond:
             said.append(msgspec.structs.replace(fresh, reason=f"{fresh.reason}; before that {percent(row.ratio)}"))
+        elif pooled.word == "fail" and beyond:
+            reason = f"{pooled.reason}; {percent(row.ratio)} at first, {percent(more.ratio)} with fresh pairs"
+            said.append(msgspec.structs.replace(pooled, reason=reason))
         elif pooled.word == "fail":
             was = earlier[pooled.name].word
             reason = (

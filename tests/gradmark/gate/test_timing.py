@@ -99,3 +99,17 @@ def test_both_are_told():
     assert judged_twice(1.08, 1.09).reason == (
         "+9.0 % (noise 0.3%, p = 0.00024), the budget allows 5%; before that +8.0 %"
     )
+
+
+def test_two_doubtful_measurements_beyond_the_budget_are_proof_together():
+    # a quarter of the floors are lower: half of twelve may have none of them, half of twenty-four hardly
+    before = [95.6, 95.7, 95.8, *(100.0 + 0.1 * k for k in range(9))]
+    first = Row("c", "poly", "total", scaled(1.0, before), scaled(1.085, before))
+    again = Row("c", "poly", "total", scaled(1.0, before), scaled(1.084, before))
+    found = judge([first], Configuration())
+    assert [f.word for f in (*found, *judge([again], Configuration()))] == ["inconclusive"] * 2
+    (finding,) = twice(found, [first], [again], Configuration())
+    assert finding.word == "fail"
+    assert finding.reason.endswith("the budget allows 5%; +8.5 % at first, +8.4 % with fresh pairs")
+    little = Row("c", "poly", "total", scaled(1.0, before), scaled(1.045, before))
+    assert twice(found, [first], [little], Configuration())[0].word == "inconclusive"

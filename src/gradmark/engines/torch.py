@@ -6,6 +6,7 @@ be repeated and without where forward and backward go together.
 
 import contextlib
 import importlib
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -202,8 +203,10 @@ class TorchCompile(Torch):
     name = "torch:compile"
 
     def __init__(self) -> None:
-        for module in ("torch._dynamo", "torch._inductor.compile_fx"):  # part of the import, not of the first call
-            importlib.import_module(module)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # PyTorch's, of itself
+            for module in ("torch._dynamo", "torch._inductor.compile_fx"):  # part of the import, not of the first call
+                importlib.import_module(module)
         settings = importlib.import_module("torch._functorch.config")
         settings.donated_buffer = False  # type: ignore[attr-defined]  # else a recording can be propagated only once
 

@@ -129,8 +129,8 @@ def value_and_gradients(
             "reduce it (.sum()), or use tapegrad.jacobian for several"
         )
     found = [gradient(values[k], leaves[k]) for k in range(len(leaves))]
-    found_of = dict(zip(unique, rebuilt(trees, iter(found)), strict=True))
-    return value, tuple([found_of[k] for k in chosen])
+    gradients = rebuilt(trees, iter(found))
+    return value, tuple(gradients if len(unique) == len(chosen) else [gradients[unique.index(k)] for k in chosen])
 
 
 def jacobian_of(f: Callable[..., Any], args: Sequence[Any], argnum: int) -> Array:

@@ -100,7 +100,7 @@ def command(
 def fewer(settings: Settings, engines: int) -> Settings:
     """Of many engines a quick run imports each once a round, and has two rounds if the user does not say.
 
-    With fresh processes, and as many as of one engine, it would take an hour.
+    With fresh processes most of the time would go into imports.
     """
     from gradmark.measure import nursery
 

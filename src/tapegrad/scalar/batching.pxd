@@ -17,4 +17,4 @@ cdef class Batch:
     cdef list failures
 
     cdef int run_all(self) except -1
-    cdef int span(self, Workspace room, Py_ssize_t begin, Py_ssize_t end) except -1
+    cdef Broken take_turns(self, Workspace room) noexcept nogil

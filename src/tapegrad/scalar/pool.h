@@ -28,24 +28,33 @@ struct var {
     int32_t index;
 };
 
-/* A new Var. It keeps its tape alive. */
-static inline PyObject *pool_take(PyTypeObject *type, void *store, int32_t index, double number)
+static inline int pool_any(void) { return pooled > 0; }
+
+static inline PyObject *pool_fill(struct var *made, void *store, int32_t index, double number)
 {
-    struct var *made;
-    if (pooled > 0) {
-        made = (struct var *)pool[--pooled];
-        Py_SET_REFCNT(made, 1);
-    } else {
-        made = PyObject_New(struct var, type);
-        if (!made)
-            return NULL;
-    }
     made->store = (struct store_head *)store;
     made->number = number;
     made->generation = made->store->generation;
     made->index = index;
     Py_INCREF(made->store->owner);
     return (PyObject *)made;
+}
+
+/* A Var of the pool, which is not empty. It keeps its tape alive. */
+static inline PyObject *pool_pop(void *store, int32_t index, double number)
+{
+    struct var *made = (struct var *)pool[--pooled];
+    Py_SET_REFCNT(made, 1);
+    return pool_fill(made, store, index, number);
+}
+
+/* A Var of the pool, or a new one. */
+static inline PyObject *pool_take(PyTypeObject *type, void *store, int32_t index, double number)
+{
+    if (pool_any())
+        return pool_pop(store, index, number);
+    struct var *made = PyObject_New(struct var, type);
+    return made ? pool_fill(made, store, index, number) : NULL;
 }
 
 /* tp_new of Var: from Python, a Var comes only from a tape. */

@@ -42,7 +42,7 @@ from cython.cimports.tapegrad.scalar.kernels import (
     WHERE,
     evaluate,
 )
-from cython.cimports.tapegrad.scalar.pool import pool_install, pool_take
+from cython.cimports.tapegrad.scalar.pool import pool_any, pool_install, pool_pop, pool_take
 
 from tapegrad.errors import ConversionError, OperandError, StaleVarError, TapeFullError, TapeMismatchError
 
@@ -121,9 +121,17 @@ def grow_constants(store: cython.pointer(Store)) -> cython.int:
 @cython.exceptval(-1)
 def immediate(store: cython.pointer(Store), value: cython.double) -> int32_t:
     """Keeps a constant operand; the answer is its index."""
-    index: cython.Py_ssize_t = store.constants_size
-    if index == store.constants_capacity:
+    if store.constants_size == store.constants_capacity:
         grow_constants(store)
+    return keep(store, value)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def keep(store: cython.pointer(Store), value: cython.double) -> int32_t:
+    """What `immediate` does where there is room."""
+    index: cython.Py_ssize_t = store.constants_size
     store.constants[index] = value
     store.constants_size = index + 1
     return cython.cast(int32_t, index)
@@ -137,20 +145,46 @@ def new_var(store: cython.pointer(Store), index: int32_t, value: cython.double) 
 
 @cython.cfunc
 @cython.inline
-def record(store: cython.pointer(Store), op: cython.int, lhs: int32_t, rhs: int32_t, value: cython.double) -> object:
+@cython.exceptval(check=False)
+def put(store: cython.pointer(Store), op: cython.int, lhs: int32_t, rhs: int32_t, value: cython.double) -> int32_t:
+    """Writes an instruction where there is room; the answer is its index."""
     index: cython.Py_ssize_t = store.size
-    if index == store.capacity:
-        grow(store)
     store.ops[index] = cython.cast(uint8_t, op)
     store.lhs[index] = lhs
     store.rhs[index] = rhs
     store.values[index] = value
     store.size = index + 1
-    return new_var(store, cython.cast(int32_t, index), value)
+    return cython.cast(int32_t, index)
+
+
+@cython.cfunc
+@cython.inline
+def record(store: cython.pointer(Store), op: cython.int, lhs: int32_t, rhs: int32_t, value: cython.double) -> object:
+    if store.size == store.capacity:
+        grow(store)
+    return new_var(store, put(store, op, lhs, rhs, value), value)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def ready(store: cython.pointer(Store)) -> cython.bint:
+    """Whether there is room for an instruction and a Var for its value."""
+    return store.size < store.capacity and pool_any()
+
+
+@cython.cfunc
+@cython.inline
+def append(store: cython.pointer(Store), op: cython.int, lhs: int32_t, rhs: int32_t, value: cython.double) -> object:
+    """What `record` does where the store is ready."""
+    return pool_pop(store, put(store, op, lhs, rhs, value), value)
 
 
 def variable(store: cython.pointer(Store), value: cython.double) -> object:
     """A new input."""
+    if ready(store):
+        store.inputs += 1
+        return append(store, INPUT, 0, 0, value)
     made: object = record(store, INPUT, 0, 0, value)
     store.inputs += 1
     return made
@@ -306,12 +340,61 @@ def unary(op: cython.int, x: object) -> object:
 
 
 # The functions below pass Vars on as arguments and never store them in a local: an argument is borrowed, a local costs
-# two changes of its reference count. They are inlined with a known op, so that evaluate is one machine instruction.
+# two changes of its reference count. The usual case of an operator, Vars and floats and room for one more instruction,
+# is inlined with a known op, so that evaluate is one machine instruction, and makes no call, so that nothing needs to
+# be saved on the stack. Everything else is left to functions that are not inlined.
 
 
 @cython.cfunc
 @cython.inline
+@cython.exceptval(check=False)
+def usual(x: Var) -> cython.bint:
+    """Whether x is on the present recording and nothing has to grow for an operation without constants."""
+    return x.index >= 0 and x.generation == x.store.generation and ready(x.store)
+
+
+@cython.cfunc
+@cython.inline
+def arithmetic(op: cython.int, left: object, right: object) -> object:
+    """An operator of Var: at least one operand is a Var; NotImplemented for what is not a number."""
+    if type(left) is Var:
+        if type(right) is Var:
+            return of_two(op, cython.cast(Var, left), cython.cast(Var, right))
+        if PyFloat_CheckExact(right):
+            return with_right(op, cython.cast(Var, left), PyFloat_AS_DOUBLE(right))
+    elif PyFloat_CheckExact(left):
+        return with_left(op, PyFloat_AS_DOUBLE(left), cython.cast(Var, right))
+    return with_other(op, left, right)
+
+
+@cython.cfunc
+@cython.inline
+def of_two(op: cython.int, x: Var, y: Var) -> object:
+    if usual(x) and x.store is y.store and y.index >= 0 and y.generation == x.generation:
+        return append(x.store, op, x.index, y.index, evaluate(op, x.number, y.number))
+    return of_any_two(op, x, y)
+
+
+@cython.cfunc
+@cython.inline
+def with_right(op: cython.int, x: Var, number: cython.double) -> object:
+    if usual(x) and x.store.constants_size < x.store.constants_capacity:
+        return append(x.store, op + VC, x.index, keep(x.store, number), evaluate(op, x.number, number))
+    return any_with_right(op, x, number)
+
+
+@cython.cfunc
+@cython.inline
+def with_left(op: cython.int, number: cython.double, x: Var) -> object:
+    if usual(x) and x.store.constants_size < x.store.constants_capacity:
+        return append(x.store, op + CV, keep(x.store, number), x.index, evaluate(op, number, x.number))
+    return any_with_left(op, number, x)
+
+
+@cython.cfunc
 def on_var(op: cython.int, x: Var) -> object:
+    if usual(x):
+        return append(x.store, op, x.index, 0, evaluate(op, x.number, 0.0))
     if x.index < 0:
         return constant(x.store, evaluate(op, x.number, 0.0))
     check(x)
@@ -319,8 +402,7 @@ def on_var(op: cython.int, x: Var) -> object:
 
 
 @cython.cfunc
-@cython.inline
-def of_two(op: cython.int, x: Var, y: Var) -> object:
+def of_any_two(op: cython.int, x: Var, y: Var) -> object:
     if x.store is not y.store:
         raise_mismatch(y)
     check(x)
@@ -336,8 +418,7 @@ def of_two(op: cython.int, x: Var, y: Var) -> object:
 
 
 @cython.cfunc
-@cython.inline
-def with_right(op: cython.int, x: Var, number: cython.double) -> object:
+def any_with_right(op: cython.int, x: Var, number: cython.double) -> object:
     value: cython.double = evaluate(op, x.number, number)
     if x.index < 0:
         return constant(x.store, value)
@@ -346,8 +427,7 @@ def with_right(op: cython.int, x: Var, number: cython.double) -> object:
 
 
 @cython.cfunc
-@cython.inline
-def with_left(op: cython.int, number: cython.double, x: Var) -> object:
+def any_with_left(op: cython.int, number: cython.double, x: Var) -> object:
     value: cython.double = evaluate(op, number, x.number)
     if x.index < 0:
         return constant(x.store, value)
@@ -356,22 +436,11 @@ def with_left(op: cython.int, number: cython.double, x: Var) -> object:
 
 
 @cython.cfunc
-@cython.inline
-def arithmetic(op: cython.int, left: object, right: object) -> object:
-    """An operator of Var: at least one operand is a Var; NotImplemented for what is not a number."""
+def with_other(op: cython.int, left: object, right: object) -> object:
+    """With a number that is no float, or with what is no number."""
     if type(left) is Var:
-        if type(right) is Var:
-            return of_two(op, cython.cast(Var, left), cython.cast(Var, right))
-        if PyFloat_CheckExact(right):
-            return with_right(op, cython.cast(Var, left), PyFloat_AS_DOUBLE(right))
-        if is_number(right):
-            return with_right(op, cython.cast(Var, left), as_number(right))
-        return NotImplemented
-    if PyFloat_CheckExact(left):
-        return with_left(op, PyFloat_AS_DOUBLE(left), cython.cast(Var, right))
-    if is_number(left):
-        return with_left(op, as_number(left), cython.cast(Var, right))
-    return NotImplemented
+        return any_with_right(op, cython.cast(Var, left), as_number(right)) if is_number(right) else NotImplemented
+    return any_with_left(op, as_number(left), cython.cast(Var, right)) if is_number(left) else NotImplemented
 
 
 @cython.cfunc

@@ -18,7 +18,7 @@
 #define LIVE(contribution) (contribution) /* backward_1 skips zero adjoints before it looks at the opcode */
 #define OPERAND(name, value) const double name[1] = {value};
 #define VALUE_AT(index) values[index]
-#define ADJOINT(name, index, room, first) double name[1] = {0.0};
+#define ADJOINT(name, index, room, first) double name[1] = {-0.0}; /* -0.0 + x is x, so no addition is left */
 #define ADD_ADJOINT(name, index)                                                                                       \
     if ((index) == i - 1)                                                                                              \
         next += name[0];                                                                                               \

@@ -1,5 +1,6 @@
 """Programs: replay at one point and at many, shapes, guards, threads, errors."""
 
+import _thread
 import math
 import numbers
 import sys
@@ -117,17 +118,35 @@ def test_batches_in_several_threads_at_once():
     assert got == expected
 
 
-def test_more_threads_than_blocks_are_not_started():
+def test_more_threads_than_blocks_are_not_started(monkeypatch):
     program = frozen(mixed, 1.0, 2.0)
-    before = threading.active_count()
-    seen = []
-    start = threading.Thread.start
-    threading.Thread.start = lambda thread: (seen.append(thread), start(thread))[1]
-    try:
-        program.batch(np.ones((70, 2)), threads=np.int64(20_000))
-    finally:
-        threading.Thread.start = start
-    assert (len(seen), threading.active_count()) == (2, before)
+    started = []
+    start = _thread.start_new_thread
+    monkeypatch.setattr(_thread, "start_new_thread", lambda *task: (started.append(task), start(*task))[1])
+    program.batch(np.ones((70, 2)), threads=np.int64(20_000))
+    assert len(started) == 2
+
+
+def test_where_no_thread_can_be_started_the_calling_one_does_the_work(monkeypatch):
+    def refuse(*_):
+        raise RuntimeError("can't start new thread")
+
+    program = frozen(mixed, 1.0, 2.0)
+    points = np.random.default_rng(4).normal(size=(1000, 2))
+    expected = program.batch(points)[1].tolist()
+    monkeypatch.setattr(_thread, "start_new_thread", refuse)
+    assert program.batch(points, threads=4)[1].tolist() == expected
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_the_first_point_that_breaks_a_guard_is_named(threads):
+    program = frozen(lambda x: x * 2.0 if x < 1.0 else x, 0.5, one_input=True)
+    points = np.zeros(5000)
+    points[[321, 322, 3000, 4999]] = 2.0
+    for _ in range(20):
+        with pytest.raises(GuardError, match=r"^point 321 "):
+            program.batch(points, threads=threads)
+    assert program.batch(np.zeros(100), threads=threads)[1].tolist() == [2.0] * 100
 
 
 class Calling:

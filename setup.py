@@ -71,6 +71,8 @@ setup(
     + cythonize(
         [
             extension("recording"),
+            extension("conditions"),
+            extension("variables"),
             extension("functions"),
             extension("tape", flags=FLAGS + ALIGNED + STEADY),
             extension("freezing"),

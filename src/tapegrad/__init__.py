@@ -16,6 +16,7 @@ from tapegrad.errors import (
     TapegradError,
     TapeMismatchError,
 )
+from tapegrad.scalar.conditions import Condition
 from tapegrad.scalar.functions import (
     abs,
     acos,
@@ -49,9 +50,9 @@ from tapegrad.scalar.functions import (
     where,
 )
 from tapegrad.scalar.program import Program
-from tapegrad.scalar.recording import Condition, Var
 from tapegrad.scalar.stats import ProgramStats, Stats
 from tapegrad.scalar.tape import Tape
+from tapegrad.scalar.variables import Var
 from tapegrad.tensor.instruction import TensorStats
 from tapegrad.tensor.tensor import Tensor, no_grad
 from tapegrad.transforms import grad, jacobian, value_and_grad

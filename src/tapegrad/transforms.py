@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tapegrad.errors import InputError, OperandError
-from tapegrad.scalar.recording import Var
 from tapegrad.scalar.tape import Tape
+from tapegrad.scalar.variables import Var
 from tapegrad.tensor.differentiate import flat, holds_array, jacobian_of, rebuilt, value_and_gradients
 
 

@@ -8,7 +8,8 @@ import cython
 from cython.cimports.libc.stdint import int32_t, uint8_t
 from cython.cimports.libc.stdlib import calloc, free, malloc
 from cython.cimports.tapegrad.scalar.kernels import ADD, CC, CV, FRESH_LHS, FRESH_RHS, INPUT, VC, VV, WHERE
-from cython.cimports.tapegrad.scalar.recording import Guard, Recording, Store, Var
+from cython.cimports.tapegrad.scalar.recording import Guard, Recording, Store
+from cython.cimports.tapegrad.scalar.variables import Var
 
 from tapegrad.errors import StaleVarError
 

@@ -32,7 +32,7 @@ from cython.cimports.tapegrad.scalar.kernels import (
     TAN,
     TANH,
 )
-from cython.cimports.tapegrad.scalar.recording import binary, choose, unary
+from cython.cimports.tapegrad.scalar.variables import binary, choose, unary
 
 
 def neg(x, /):

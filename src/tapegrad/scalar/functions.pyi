@@ -1,6 +1,7 @@
 from typing import TypeVar, overload
 
-from tapegrad.scalar.recording import Condition, Number, Var
+from tapegrad.scalar.conditions import Condition
+from tapegrad.scalar.variables import Number, Var
 
 @overload
 def neg(x: Var, /) -> Var: ...

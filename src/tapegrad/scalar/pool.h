@@ -14,7 +14,7 @@
 static PyObject *pool[POOL_SIZE];
 static Py_ssize_t pooled = 0;
 
-/* The layout of a Var and the start of a store, as recording.pxd declares them; pool_install checks the size. */
+/* The layout of a Var and the start of a store, as variables.pxd and recording.pxd declare them; pool_install checks the size. */
 struct store_head {
     PyObject *owner;
     uint64_t generation;
@@ -79,7 +79,7 @@ static void pool_give(PyObject *object)
 static inline int pool_install(PyTypeObject *type)
 {
     if (type->tp_basicsize != sizeof(struct var)) {
-        PyErr_SetString(PyExc_SystemError, "pool.h and recording.pxd disagree about the layout of Var");
+        PyErr_SetString(PyExc_SystemError, "pool.h and variables.pxd disagree about the layout of Var");
         return -1;
     }
     type->tp_new = pool_refuse;

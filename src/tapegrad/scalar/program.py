@@ -15,8 +15,9 @@ from cython.cimports.libc.string import memset
 from cython.cimports.tapegrad.scalar.batching import Batch
 from cython.cimports.tapegrad.scalar.freezing import Frozen
 from cython.cimports.tapegrad.scalar.kernels import INPUT, backward_1, forward_1
-from cython.cimports.tapegrad.scalar.recording import Guard, Recording, Var, as_number, check_owner
+from cython.cimports.tapegrad.scalar.recording import Guard, Recording
 from cython.cimports.tapegrad.scalar.replaying import Broken, Workspace, first_broken, pointer_of, raise_broken
+from cython.cimports.tapegrad.scalar.variables import Var, as_number, check_owner
 
 from tapegrad.errors import InputError
 from tapegrad.scalar.stats import ProgramStats

@@ -4,8 +4,8 @@ from typing import Any, SupportsIndex, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tapegrad.scalar.recording import Number
 from tapegrad.scalar.stats import ProgramStats
+from tapegrad.scalar.variables import Number
 
 @final
 class Program:

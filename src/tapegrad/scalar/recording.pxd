@@ -1,5 +1,4 @@
-# The C-level layout of recordings and variables, for the other compiled modules of this folder.
-cimport cython
+# The C-level layout of a recording, for the other compiled modules of this folder.
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint8_t, uint64_t
 
@@ -47,20 +46,23 @@ cdef struct Operand:
 cdef class Recording:
     cdef Store store
 
-@cython.final
-cdef class Var:
-    cdef Store *store  # keeps a reference to its owner; must stay first (pool.h)
-    cdef double number
-    cdef uint64_t generation
-    cdef int32_t index  # -1 for a constant
-
 cdef void *enlarged(void *array, Py_ssize_t count, size_t item_bytes, str what) except NULL
-cdef int check(Var x) except -1
-cdef int check_owner(Store *store, object x) except -1
-cdef int check_condition_owner(Store *store, object x) except -1
-cdef object constant(Store *store, double value)
-cdef object variable(Store *store, double value)
-cdef double as_number(object x) except? -1.0
-cdef object unary(int op, object x)
-cdef object binary(int op, object left, object right)
-cdef object choose(object chosen, object first, object second)
+cdef int grow(Store *store) except -1
+cdef int grow_constants(Store *store) except -1
+
+# Writes an instruction where there is room; the answer is its index.
+cdef inline int32_t put(Store *store, int op, int32_t lhs, int32_t rhs, double value) noexcept:
+    cdef Py_ssize_t index = store.size
+    store.ops[index] = <uint8_t>op
+    store.lhs[index] = lhs
+    store.rhs[index] = rhs
+    store.values[index] = value
+    store.size = index + 1
+    return <int32_t>index
+
+# Keeps a constant operand where there is room; the answer is its index.
+cdef inline int32_t keep(Store *store, double value) noexcept:
+    cdef Py_ssize_t index = store.constants_size
+    store.constants[index] = value
+    store.constants_size = index + 1
+    return <int32_t>index

@@ -10,6 +10,7 @@ from cython.cimports.cpython.float import PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cython.cimports.libc.stdint import uintptr_t
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy, memset
+from cython.cimports.tapegrad.scalar.conditions import check_condition_owner
 from cython.cimports.tapegrad.scalar.kernels import (
     ABS,
     ACOS,
@@ -43,18 +44,14 @@ from cython.cimports.tapegrad.scalar.kernels import (
     backward_1,
     code,
 )
-from cython.cimports.tapegrad.scalar.recording import (
-    Guard,
-    Recording,
-    Store,
+from cython.cimports.tapegrad.scalar.recording import Guard, Recording, Store, enlarged
+from cython.cimports.tapegrad.scalar.variables import (
     Var,
     as_number,
     binary,
-    check_condition_owner,
     check_owner,
     choose,
     constant,
-    enlarged,
     unary,
     variable,
 )

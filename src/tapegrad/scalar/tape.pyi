@@ -1,9 +1,11 @@
 from collections.abc import Iterable
 from typing import final
 
+from tapegrad.scalar.conditions import Condition
 from tapegrad.scalar.program import Program
-from tapegrad.scalar.recording import Condition, Number, Recording, Var
+from tapegrad.scalar.recording import Recording
 from tapegrad.scalar.stats import Stats
+from tapegrad.scalar.variables import Number, Var
 
 @final
 class Tape(Recording):

@@ -13,8 +13,10 @@ cdef class Batch:
     cdef double *v
     cdef double *g
     cdef Py_ssize_t count, step, next, threads
+    cdef bint long_turns
     cdef Broken broken
     cdef list failures
 
     cdef int run_all(self) except -1
-    cdef Broken take_turns(self, Workspace room) noexcept nogil
+    cdef Broken take_turns(self, Workspace room, bint listens) noexcept nogil
+    cdef bint interrupted(self) noexcept nogil

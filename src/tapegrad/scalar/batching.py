@@ -8,6 +8,7 @@ import _thread
 
 import cython
 import numpy
+from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.libc.stdint import int32_t
 from cython.cimports.libc.string import memset
 from cython.cimports.tapegrad.scalar.counter import take
@@ -83,9 +84,10 @@ class Batch:
         if (
             points.dtype != numpy.float64
             or not points.flags.c_contiguous
+            or not points.flags.aligned
             or points.size != len(points) * frozen.inputs_size
         ):
-            raise InputError("expected a contiguous array of doubles with a row for each point")
+            raise InputError("expected a contiguous, aligned array of doubles with a row for each point")
         self.frozen = frozen
         self.rooms = rooms
         self.points = points
@@ -102,8 +104,12 @@ class Batch:
         self.g = pointer_of(self.gradients)
         blocks: cython.Py_ssize_t = (self.count + BLOCK - 1) // BLOCK
         self.threads = max(1, min(threads, blocks))
-        # Some 64 turns a thread, taken by whoever is free, so that a thread that is held up does not hold up the rest.
-        self.step = max(1, blocks // (64 * self.threads)) * BLOCK
+        # Some 64 turns a thread, taken by whoever is free, so that a thread that is held up does not hold up the rest;
+        # none longer than 20 million instructions times points, a tenth of a second, so that Ctrl-C is heard. Where a
+        # turn takes more than 50 µs, a look at signals costs nothing.
+        size: cython.Py_ssize_t = max(1, frozen.size)
+        self.step = max(1, min(blocks // (64 * self.threads), 20_000_000 // (size * BLOCK))) * BLOCK
+        self.long_turns = size * self.step > 100_000
         self.broken = nothing_broken()
         self.failures = []
 
@@ -123,7 +129,7 @@ class Batch:
                 except RuntimeError:  # the system has no more threads: those that there are do the work
                     break
                 working.append(done)
-            self.work()
+            self.work(True)
         finally:
             for done in working:
                 done.acquire()
@@ -134,24 +140,25 @@ class Batch:
     def help(self, done):
         """What another thread does."""
         try:
-            self.work()
+            self.work(False)
         finally:
             done.release()
 
-    def work(self):
-        """Takes points until none is left. What goes wrong is kept for the thread that called."""
+    def work(self, listens: cython.bint):
+        """Takes points until none is left. What goes wrong is kept for the thread that called, which listens to
+        Ctrl-C."""
         try:
             room: Workspace = self.rooms.pop() if self.rooms else Workspace(self.frozen.size, self.frozen.rooms, BLOCK)
             broken: Broken
             with cython.nogil:
-                broken = self.take_turns(room)
+                broken = self.take_turns(room, listens)
             self.rooms.append(room)
             if broken.guard >= 0 and (self.broken.guard < 0 or broken.point < self.broken.point):
                 self.broken = broken
         except BaseException as error:
             self.failures.append(error)
 
-    def take_turns(self, room: Workspace) -> Broken:
+    def take_turns(self, room: Workspace, listens: cython.bint) -> Broken:
         """Points that no other thread has taken, in turns of `step`; ends at the first that breaks a guard.
 
         Turns are given in the order of the points, so all before a broken one are done or in work.
@@ -163,5 +170,15 @@ class Batch:
             while first < end and broken.guard < 0:
                 broken = block(self.frozen, room, self.x, self.v, self.g, first, min(BLOCK, end - first))
                 first += BLOCK
-            first = take(cython.address(self.next), self.step if broken.guard < 0 else self.count)
+            stop: cython.bint = broken.guard >= 0 or (listens and self.long_turns and self.interrupted())
+            first = take(cython.address(self.next), self.count if stop else self.step)
         return broken
+
+    def interrupted(self) -> cython.bint:
+        """Whether a signal's handler raised, usually KeyboardInterrupt; the error is kept."""
+        with cython.gil:
+            try:
+                PyErr_CheckSignals()
+            except BaseException as error:
+                self.failures.append(error)
+            return len(self.failures) > 0

@@ -51,6 +51,9 @@ static inline double power_da(double a, double b, double v)
     double r = v * b / a;
     if (ordinary(v) && ordinary(v * b) && ordinary(r))
         return r;
+    r = b / a * v; /* a tiny exponent of a tiny base */
+    if (ordinary(v) && ordinary(b / a) && ordinary(r))
+        return r;
     /* c + error = b - 1 exactly (Knuth's two-sum); a**error is put back to first order */
     double c = b - 1.0, part = c - b, error = (b - (c - part)) + (-1.0 - part);
     r = b * pow(a, c);
@@ -63,6 +66,21 @@ static inline double power_db(double a, double v)
     if (a >= 0.0 && v == 0.0)
         return 0.0;
     return v * log(a);
+}
+
+/* Whether x / h / h, for the length h of a vector that x is a coordinate of, loses bits to underflow on the way. */
+INLINE int shrunk(double x, double h)
+{
+    return (x != 0.0) & (h > 0.0) & (h <= DBL_MAX) & ((h < DBL_MIN) | (fabs(x / h) < DBL_MIN));
+}
+
+/* x / (a*a + b*b) for those: a and b are scaled by a power of two, which is exact, and so is the way back. */
+static inline double over_square(double x, double a, double b)
+{
+    int size, size_x;
+    (void)frexp(fmax(fabs(a), fabs(b)), &size);
+    double h = hypot(ldexp(a, -size), ldexp(b, -size)), scaled = frexp(x, &size_x);
+    return ldexp(scaled / h / h, size_x - 2 * size);
 }
 
 #define W 1

@@ -174,12 +174,13 @@ class Program:
         """Values and gradients at many points: x has a row for each.
 
         threads: how many of them work on the points at the same time; the GIL is released. A program keeps the
-        workspace of each thread for the next batch: 256 bytes for each of its values.
+        workspace of each thread for the next batch: 256 bytes for each of its values, and again for adjoints where it
+        has several outputs.
         """
         points = numpy.asarray(x)
         if points.dtype.kind not in "fiub":
             raise InputError(f"expected an array of real numbers, got dtype {points.dtype}")
-        points = numpy.ascontiguousarray(points, dtype=numpy.float64)
+        points = numpy.require(points, numpy.float64, ["C_CONTIGUOUS", "ALIGNED"])
         inputs = self.frozen.inputs_size
         if points.ndim != (1 if self.one_input else 2) or (not self.one_input and points.shape[1] != inputs):
             wanted = "(points,)" if self.one_input else f"(points, {inputs})"

@@ -101,8 +101,14 @@ UNARY(ATAN, { MAP(atan, V, A); },
 
 /* atan2(a, b), h = hypot(a, b): b/h^2, -a/h^2, divided twice because h^2 may overflow */
 BINARY_MAP(ATAN2, atan2,
-           { MAP2(hypot, S, A, B); EACH GA[k] += LIVE(G[k] * (B[k] / S[k] / S[k])); },
-           { MAP2(hypot, S, A, B); EACH GB[k] -= LIVE(G[k] * (A[k] / S[k] / S[k])); })
+           { MAP2(hypot, S, A, B);
+             EACH T[k] = B[k] / S[k] / S[k];
+             REPAIR(shrunk(B[k], S[k]), T[k] = over_square(B[k], A[k], B[k]))
+             EACH GA[k] += LIVE(G[k] * T[k]); },
+           { MAP2(hypot, S, A, B);
+             EACH T[k] = A[k] / S[k] / S[k];
+             REPAIR(shrunk(A[k], S[k]), T[k] = over_square(A[k], A[k], B[k]))
+             EACH GB[k] -= LIVE(G[k] * T[k]); })
 
 /* sqrt(a^2 + b^2): a/v, b/v */
 BINARY_MAP(HYPOT, hypot,

@@ -139,6 +139,9 @@ class Tape(Recording):
     >>> tape.reset()
     """
 
+    def __init__(self):  # without it, any arguments would be ignored
+        pass
+
     def var(self, value):
         """A new input with this value."""
         if PyFloat_CheckExact(value):

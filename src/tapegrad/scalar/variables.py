@@ -45,6 +45,7 @@ from cython.cimports.tapegrad.scalar.pool import pool_any, pool_install, pool_po
 from cython.cimports.tapegrad.scalar.recording import Operand, Store, grow, grow_constants, keep, put
 
 from tapegrad.errors import ConversionError, OperandError, StaleVarError, TapeMismatchError
+from tapegrad.scalar.conditions import TRUTHS
 
 # numbers.Real covers int, float, Fraction and NumPy's real scalars, but not NumPy's bool.
 REAL = (numbers.Real, numpy.bool_)
@@ -346,11 +347,17 @@ def choose(chosen: object, first: object, second: object) -> object:
     """`where` as a function. The condition is recorded too, so a frozen program follows it without a guard."""
     if type(chosen) is Var:
         chosen = compare(chosen, 0.0, Py_NE)
-    if type(chosen) is not Condition:
-        return first if chosen else second
-    when: Condition = cython.cast(Condition, chosen)
     first_number: cython.double = number_of(first)
     second_number: cython.double = number_of(second)
+    if type(chosen) is not Condition:
+        if not isinstance(chosen, TRUTHS) and not is_number(chosen):
+            raise OperandError(
+                f"expected a condition (x > 0), a bool or a number, got {type(chosen).__name__}: {chosen!r:.60}"
+            )
+        if chosen:
+            return first if type(first) is Var else first_number
+        return second if type(second) is Var else second_number
+    when: Condition = cython.cast(Condition, chosen)
     check_condition(when)
     store: cython.pointer(Store) = cython.address(when.tape.store)
     a: Operand = operand(store, first, first_number)

@@ -3,6 +3,7 @@
 import _thread
 import math
 import numbers
+import signal
 import sys
 import threading
 
@@ -98,6 +99,41 @@ def test_batch_takes_any_layout():
     for layout in (points.T, points.T.astype(np.float32), points.T.astype(np.int8), points.T.tolist()):
         for got, wanted in zip(program.batch(layout), expected, strict=True):
             assert got.tolist() == wanted.tolist()
+
+
+def test_a_batch_of_points_that_are_not_aligned():
+    program = frozen(tapegrad.sin, 0.5, one_input=True)
+    memory = bytearray(8 * 101 + 1)
+    points = np.frombuffer(memory, np.float64, offset=1)
+    points[:] = np.linspace(0.0, 1.0, 101)
+    assert not points.flags.aligned
+    assert program.batch(points)[1].tolist() == program.batch(points.copy())[1].tolist()
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this platform has no timer of signals")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_signal_ends_a_long_batch(threads):
+    class RingError(Exception):
+        pass
+
+    def ring(*_):
+        raise RingError
+
+    tape = Tape()
+    x = y = tape.var(0.5)
+    for _ in range(10_000):
+        y = tapegrad.tanh(y + 0.5)
+    program = tape.freeze(x, y)
+    points = np.zeros(2_000_000)  # minutes of work
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with pytest.raises(RingError):
+            program.batch(points, threads=threads)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    assert program.batch(np.zeros(3))[1].tolist() == [program.value_and_grad(0.0)[1]] * 3
 
 
 def test_batches_in_several_threads_at_once():

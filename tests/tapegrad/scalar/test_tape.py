@@ -1,11 +1,13 @@
 """The tape: counts, gradients, accumulation, reuse, size, threads."""
 
 import threading
+from fractions import Fraction
 
+import numpy as np
 import pytest
 
 import tapegrad
-from tapegrad import Stats, Tape, Var
+from tapegrad import OperandError, Stats, Tape, Var
 
 
 @pytest.fixture
@@ -177,6 +179,26 @@ def test_where_without_variables_in_the_condition(tape):
     assert tapegrad.where(tape.const(0.0), x, y) is y
     assert tapegrad.where(False, 1.0, 2.0) == 2.0
     assert tape.stats().instrs == 0
+
+
+def test_where_among_numbers_is_a_float(tape):
+    assert repr(tapegrad.where(np.bool_(False), 1, Fraction(1, 4))) == "0.25"
+    assert repr(tapegrad.where(2, 1, 7)) == "1.0"
+
+
+@pytest.mark.parametrize(
+    "wrong", [("a", 1.0, 2.0), (True, "abc", 1.0), (False, "abc", 1.0), ([1], 1.0, 2.0), (None, 1, 2)]
+)
+def test_where_refuses_what_is_neither_condition_nor_number(tape, wrong):
+    for where in (tapegrad.where, tape.where):
+        with pytest.raises(OperandError, match="expected a"):
+            where(*wrong)
+
+
+def test_a_tape_takes_no_arguments():
+    for arguments, named in [((5,), {}), ((), {"capacity": 5})]:
+        with pytest.raises(TypeError):
+            Tape(*arguments, **named)
 
 
 @pytest.mark.parametrize(("value", "expected"), [(2.0, (8.0, 12.0)), (-2.0, (0.4, -0.4)), (0.0, (0.0, 0.0))])

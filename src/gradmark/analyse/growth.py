@@ -17,8 +17,14 @@ def growth(run: Run) -> tuple[list[tuple[str, list[Fit]]], list[str]]:
     for (name, parameter), measurements in families(run).items():
         fitted = fits(measurements, parameter)
         found.append((name, fitted))
-        suspected += [f"{name}: {text}" for text in suspects(fitted)]
+        suspected += [f"{name}: {text}" for text in suspects(fitted, memory(measurements))]
     return found, suspected
+
+
+def memory(measurements: list[Measurement]) -> tuple[float, float] | None:
+    """The peak memory of the smallest and of the largest size, of work on arrays where it was counted."""
+    peaks = [m.memory.peak_bytes for m in measurements if m.shapes and m.memory and m.memory.peak_bytes]
+    return (min(peaks), max(peaks)) if peaks else None
 
 
 def families(run: Run) -> dict[tuple[str, str], list[Measurement]]:

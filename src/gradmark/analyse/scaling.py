@@ -10,7 +10,6 @@ from typing import Literal
 
 from gradmark.analyse.estimates import PHASES, estimate, timed_in
 from gradmark.analyse.power import MODEL_ERROR, STEEPEST, fitted
-from gradmark.analyse.suspects import suspects as suspects  # the second half of the same question
 from gradmark.errors import GradmarkError
 from gradmark.records import Fit, Measurement
 

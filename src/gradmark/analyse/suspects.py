@@ -1,13 +1,18 @@
 """Suspects: why a cost may grow faster than the size, told by which of the other metrics grow with it.
 
-In: the fits of one engine on one workload. Out: sentences, each of which ends with what to look at next.
+In: the fits of one engine on one workload, and how much memory its smallest and its largest size take.
+Out: sentences, each of which ends with what to look at next.
 """
 
+from gradmark import units
 from gradmark.records import Fit
 
 # In the order in which they are told: what was timed, what it left, and then the causes that nothing else showed.
 ORDER = ("primal", "forward", "backward", "total", "peak_bytes", "tape", "allocations")
 CAUSES = ("tape", "allocations")
+TIMES = ("primal", "forward", "backward", "total")
+CACHE = 1 << 20  # bytes: about what the caches of one core hold
+STEEPEST = 1.5  # memory is some ten times slower than caches: over three decades of sizes no more than n^1.33
 
 SUSPECTS = {
     "primal": "the function itself does more than linear work, before any engine. "
@@ -25,13 +30,18 @@ SUSPECTS = {
     "both": "suspect what slows forward, because it grows too. Look at backward again once forward is mended.",
     "total": "suspect what lies between forward and backward, such as reset, clearing or freeing. "
     "Look at total less forward less backward at the largest size.",
+    "caches": "suspect the machine before the engine, because memory beyond the caches is slower. "
+    "Look at the rate (GB/s, GFLOP/s) over the sizes, and at an engine that does the same work.",
     "peak_bytes": "suspect values that are kept longer than they are used. "
     "Look at the retained and the leaked bytes of the largest size.",
 }
 
 
-def suspects(fits: list[Fit]) -> list[str]:
-    """What to suspect for each superlinear fit of a time or of memory, and where to look next; empty if none is."""
+def suspects(fits: list[Fit], memory: tuple[float, float] | None = None) -> list[str]:
+    """What to suspect for each superlinear fit of a time or of memory, and where to look next; empty if none is.
+
+    memory: the bytes of the smallest and of the largest size, where the work is on arrays.
+    """
     growing = {item.metric: item for item in fits if item.verdict == "superlinear"}
     tape = next((item.verdict for item in fits if item.metric == "tape"), "not measured")
     sentences: list[str] = []
@@ -40,9 +50,18 @@ def suspects(fits: list[Fit]) -> list[str]:
         if metric not in growing or metric in named:
             continue
         for key in _keys(metric, growing):
+            if key == metric and memory and metric in TIMES and _leaves_caches(growing[metric], memory):
+                between = f", while its memory goes from {units.size(memory[0])} to {units.size(memory[1])}"
+                sentences.append(f"{_grown(growing[metric])}{between}: {SUSPECTS['caches']}")
+                continue
             named.add(key)
             sentences.append(f"{_grown(growing[metric])}{_beside(metric, key, growing, tape)}: {SUSPECTS[key]}")
     return sentences
+
+
+def _leaves_caches(item: Fit, memory: tuple[float, float]) -> bool:
+    """Whether caches can explain the growth: the smallest size fits into them, the largest does not."""
+    return memory[0] < CACHE < memory[1] / 4 and item.p < STEEPEST
 
 
 def _keys(metric: str, growing: dict[str, Fit]) -> list[str]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # rich takes 50 ms to import; only printing pays for it
     from rich.text import Text
 
 # Wider names are folded, so that one long name does not push the numbers off the screen; shares of the width.
-WIDEST = {"workload": 1 / 3, "engine": 1 / 5}
+WIDEST = {"workload": 2 / 5, "engine": 1 / 5}
 STYLES = {"warning": "yellow", "info": "none"}
 
 

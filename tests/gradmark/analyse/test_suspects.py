@@ -2,18 +2,19 @@
 
 import pytest
 
-from gradmark.analyse.scaling import fit, suspects
+from gradmark.analyse.scaling import fit
+from gradmark.analyse.suspects import suspects
 
 SIZES = [10, 100, 1000, 10000]
 LINEAR = {"primal", "forward", "backward", "total", "allocations", "tape", "peak_bytes"}
 
 
-def told(*superlinear, without=(), p=2, primal=None):
+def told(*superlinear, without=(), p=2, primal=None, memory=None):
     """The sentences where these metrics grow as n^p and the others linearly."""
     powers = {metric: p if metric in superlinear else 1 for metric in sorted(LINEAR - set(without))}
     if primal:
         powers["primal"] = primal
-    return suspects([fit(metric, SIZES, [3 * n**power for n in SIZES]) for metric, power in powers.items()])
+    return suspects([fit(metric, SIZES, [3 * n**power for n in SIZES]) for metric, power in powers.items()], memory)
 
 
 def test_clean_fits_have_no_suspects():
@@ -102,3 +103,26 @@ def test_every_sentence_ends_with_what_to_look_at():
     for metric in LINEAR:
         for sentence in told(metric):
             assert sentence.rsplit(". ", 1)[1].startswith("Look at ")
+
+
+def test_arrays_that_leave_the_caches():
+    (sentence,) = told("backward", "total", p=1.2, memory=(8 * 1024, 64 * 1024**2))
+    assert sentence == (
+        "backward grows as n^1.20 (1.18 to 1.22), while its memory goes from 8.00 KiB to 64.0 MiB: suspect the machine "
+        "before the engine, because memory beyond the caches is slower. Look at the rate (GB/s, GFLOP/s) over the "
+        "sizes, and at an engine that does the same work."
+    )
+
+
+@pytest.mark.parametrize(
+    ("p", "memory"), [(1.2, (8_000, 900_000)), (1.2, (8_000_000, 64_000_000)), (1.9, (8_000, 64_000_000)), (1.2, None)]
+)
+def test_caches_are_no_excuse(p, memory):
+    """Not where all sizes are within them, or beyond, nor for growth that they cannot explain."""
+    (sentence,) = told("backward", "total", p=p, memory=memory)
+    assert "suspect clearing" in sentence
+
+
+def test_caches_do_not_hide_a_cause():
+    sentences = told("allocations", "forward", p=1.2, memory=(8_000, 64_000_000))
+    assert all("suspect hidden allocation" in sentence for sentence in sentences)

@@ -19,15 +19,17 @@ FLAGS = (
 # Functions marked inline in the Cython sources rely on it: a known opcode turns a switch into one instruction.
 INLINE = [] if sys.platform == "win32" else [("CYTHON_INLINE", "__inline__ __attribute__((always_inline))")]
 LIBRARIES = [] if sys.platform == "win32" else ["m"]
-HEADERS = [f"{SCALAR}/{name}" for name in ("opcodes.h", "rules.h", "sweeps.h", "kernels.h", "pool.h", "counter.h")]
+HEADERS = [f"{SCALAR}/{name}" for name in ("opcodes.h", "rules.h", "places.h", "sweeps.h", "kernels.h", "pool.h", "counter.h")]
 
 
-# For the sweeps over one point: with labels at multiples of 16 bytes the cases of a switch cost the same wherever they
-# come to lie, 6 % of a program's time. (A batch of Horner's rule takes 1.5 times as long with it.)
-ALIGNED = [] if sys.platform == "win32" else ["-falign-labels=16"]
-# A jump table makes a tape's backward 2.7 ns an instruction in some processes and 5 in others, as the branch predictor
-# likes the addresses; comparisons make it 3.5 in all of them. Programs keep the table: they are measured at their best.
-STEADY = [] if sys.platform == "win32" else ["-fno-jump-tables"]
+# For the sweeps over one point, in which every case jumps to the next instruction's by itself (sweeps.h): without the
+# first three, GCC makes one jump of them all. With labels at multiples of 16 bytes a case costs the same wherever it
+# comes to lie. (A batch of Horner's rule takes 1.5 times as long with that.)
+JUMPS = (
+    []
+    if sys.platform == "win32"
+    else ["-fno-gcse", "-fno-crossjumping", "-fno-tree-tail-merge", "-falign-labels=16"]
+)
 
 
 def extension(name: str, *sources: str, flags: list[str] = FLAGS) -> Extension:
@@ -74,11 +76,11 @@ setup(
             extension("conditions"),
             extension("variables"),
             extension("functions"),
-            extension("tape", flags=FLAGS + ALIGNED + STEADY),
+            extension("tape", flags=FLAGS + JUMPS),
             extension("freezing"),
             extension("replaying"),
             extension("batching", "blocks.c"),
-            extension("program", flags=FLAGS + ALIGNED),
+            extension("program", flags=FLAGS + JUMPS),
         ],
         **COMMON,
     )

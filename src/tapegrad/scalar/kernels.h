@@ -28,10 +28,12 @@ enum fresh { FRESH_LHS = 1, FRESH_RHS = 2 };
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define INLINE static inline __attribute__((always_inline, unused))
 #define OUT_OF_LINE __attribute__((noinline, unused))
+#define RARE __attribute__((noinline, cold, unused)) /* so that what is rare costs the sweeps no registers */
 #else
 #define UNLIKELY(condition) (condition)
 #define INLINE static inline
 #define OUT_OF_LINE
+#define RARE
 #endif
 
 INLINE int ordinary(double x) { return (fabs(x) >= DBL_MIN) & (fabs(x) <= DBL_MAX); }
@@ -44,7 +46,7 @@ INLINE double square_error(double a, double s)
 }
 
 /* d(a**b)/da where v/a*b overflows, underflows or is not a number. */
-static inline double power_da(double a, double b, double v)
+RARE static double power_da(double a, double b, double v)
 {
     if (b == 0.0)
         return 0.0;
@@ -61,7 +63,7 @@ static inline double power_da(double a, double b, double v)
 }
 
 /* d(a**b)/db where v*log(a) is not the answer: 0**b is flat for b > 0, a negative base has no derivative. */
-static inline double power_db(double a, double v)
+RARE static double power_db(double a, double v)
 {
     if (a >= 0.0 && v == 0.0)
         return 0.0;
@@ -75,7 +77,7 @@ INLINE int shrunk(double x, double h)
 }
 
 /* x / (a*a + b*b) for those: a and b are scaled by a power of two, which is exact, and so is the way back. */
-static inline double over_square(double x, double a, double b)
+RARE static double over_square(double x, double a, double b)
 {
     int size, size_x;
     (void)frexp(fmax(fabs(a), fabs(b)), &size);

@@ -67,34 +67,41 @@
 
 #define COMPARISON(OP, EXPRESSION) BINARY(OP, (EXPRESSION) ? 1.0 : 0.0, 0.0, 0.0)
 
+/* How a switch finds its case: as C has it. Sweeps over one point do it otherwise, see below. */
+#define CASE(OP) case OP:
+#define CASE_VC(OP) case OP + VC:
+#define CASE_CV(OP) case OP + CV:
+#define CASE_CC(OP) case OP + CC:
+#define DONE break;
+
 /* ---- values --------------------------------------------------------------------------------------------------- */
 
 #define UNARY(OP, VALUE, COTANGENT)                                                                                    \
-    case OP: { OPERAND(A, LHS) VALUE break; }
+    CASE(OP) { OPERAND(A, LHS) VALUE DONE }
 #define BINARY(OP, VALUE, DA, DB)                                                                                      \
-    case OP: { OPERAND(A, LHS) OPERAND(B, RHS) EACH { const double a = A[k], b = B[k]; V[k] = (VALUE); } break; }      \
-    case OP + VC: { OPERAND(A, LHS) const double b = RHS_CONSTANT; EACH { const double a = A[k]; V[k] = (VALUE); } break; } \
-    case OP + CV: { OPERAND(B, RHS) const double a = LHS_CONSTANT; EACH { const double b = B[k]; V[k] = (VALUE); } break; }
+    CASE(OP) { OPERAND(A, LHS) OPERAND(B, RHS) EACH { const double a = A[k], b = B[k]; V[k] = (VALUE); } DONE }      \
+    CASE_VC(OP) { OPERAND(A, LHS) const double b = RHS_CONSTANT; EACH { const double a = A[k]; V[k] = (VALUE); } DONE } \
+    CASE_CV(OP) { OPERAND(B, RHS) const double a = LHS_CONSTANT; EACH { const double b = B[k]; V[k] = (VALUE); } DONE }
 #define BINARY_MAP(OP, FUNCTION, DA, DB)                                                                               \
-    case OP: { OPERAND(A, LHS) OPERAND(B, RHS) MAP2(FUNCTION, V, A, B); break; }                                       \
-    case OP + VC: { OPERAND(A, LHS) SPREAD(B, RHS_CONSTANT) MAP2(FUNCTION, V, A, B); break; }                          \
-    case OP + CV: { SPREAD(A, LHS_CONSTANT) OPERAND(B, RHS) MAP2(FUNCTION, V, A, B); break; }
+    CASE(OP) { OPERAND(A, LHS) OPERAND(B, RHS) MAP2(FUNCTION, V, A, B); DONE }                                       \
+    CASE_VC(OP) { OPERAND(A, LHS) SPREAD(B, RHS_CONSTANT) MAP2(FUNCTION, V, A, B); DONE }                          \
+    CASE_CV(OP) { SPREAD(A, LHS_CONSTANT) OPERAND(B, RHS) MAP2(FUNCTION, V, A, B); DONE }
 #define CHOICE(OP)                                                                                                     \
-    case OP: { OPERAND(C, BEFORE) OPERAND(A, LHS) OPERAND(B, RHS) EACH V[k] = C[k] != 0.0 ? A[k] : B[k]; break; }      \
-    case OP + VC: {                                                                                                    \
+    CASE(OP) { OPERAND(C, BEFORE) OPERAND(A, LHS) OPERAND(B, RHS) EACH V[k] = C[k] != 0.0 ? A[k] : B[k]; DONE }      \
+    CASE_VC(OP) {                                                                                                    \
         OPERAND(C, BEFORE) OPERAND(A, LHS) const double b = RHS_CONSTANT;                                              \
         EACH V[k] = C[k] != 0.0 ? A[k] : b;                                                                            \
-        break;                                                                                                         \
+        DONE                                                                                                         \
     }                                                                                                                  \
-    case OP + CV: {                                                                                                    \
+    CASE_CV(OP) {                                                                                                    \
         OPERAND(C, BEFORE) OPERAND(B, RHS) const double a = LHS_CONSTANT;                                              \
         EACH V[k] = C[k] != 0.0 ? a : B[k];                                                                            \
-        break;                                                                                                         \
+        DONE                                                                                                         \
     }                                                                                                                  \
-    case OP + CC: {                                                                                                    \
+    CASE_CC(OP) {                                                                                                    \
         OPERAND(C, BEFORE) const double a = LHS_CONSTANT, b = RHS_CONSTANT;                                            \
         EACH V[k] = C[k] != 0.0 ? a : b;                                                                               \
-        break;                                                                                                         \
+        DONE                                                                                                         \
     }
 
 #if W == 1
@@ -120,6 +127,24 @@ INLINE double evaluate(int op, double first, double second)
 #undef RHS_CONSTANT
 #undef BEFORE
 
+/* Every case jumps to the next instruction's by itself, where the compiler can: with one jump for all of them, two
+ * operations in turn took two to four times as long where the addresses of their code misled the branch predictor. */
+#if defined(__GNUC__)
+#define THREADED 1
+#undef CASE
+#undef CASE_VC
+#undef CASE_CV
+#undef CASE_CC
+#undef DONE
+#define CASE(OP) do_##OP:
+#define CASE_VC(OP) do_##OP##_VC:
+#define CASE_CV(OP) do_##OP##_CV:
+#define CASE_CC(OP) do_##OP##_CC:
+#define DONE ADVANCE
+#else
+#define THREADED 0
+#endif
+
 /* A branch, not a select: predicted, it does not wait for the load. */
 #define LHS (code->lhs[i] == i - 1 ? V[0] : values[code->lhs[i]])
 #define RHS (code->rhs[i] == i - 1 ? V[0] : values[code->rhs[i]])
@@ -137,6 +162,25 @@ INLINE double evaluate(int op, double first, double second)
 SWEEP void PASTE(forward, W)(const struct code *code, double *values, ptrdiff_t begin, ptrdiff_t end)
 {
     double T[W];
+#if W == 1 && THREADED
+    static const void *const places[] = {
+#include "places.h"
+    };
+    double V[1] = {begin > 0 ? values[begin - 1] : 0.0};
+    ptrdiff_t i = begin;
+#define ADVANCE                                                                                                        \
+    values[i] = V[0];                                                                                                  \
+    if (++i >= end)                                                                                                    \
+        return;                                                                                                        \
+    goto *places[code->ops[i]];
+    if (i >= end)
+        return;
+    goto *places[code->ops[i]];
+do_nothing:
+    ADVANCE
+#include "rules.h"
+#undef ADVANCE
+#else
 #if W == 1
     double V[1] = {begin > 0 ? values[begin - 1] : 0.0};
 #endif
@@ -151,6 +195,8 @@ SWEEP void PASTE(forward, W)(const struct code *code, double *values, ptrdiff_t 
         values[i] = V[0];
 #endif
     }
+#endif
+    (void)T;
 }
 
 #undef UNARY
@@ -178,33 +224,55 @@ SWEEP void PASTE(forward, W)(const struct code *code, double *values, ptrdiff_t 
     }
 
 #define UNARY(OP, VALUE, COTANGENT)                                                                                    \
-    case OP: { OPERAND(A, LHS) (void)A; TO_LHS(COTANGENT) break; }
+    CASE(OP) { OPERAND(A, LHS) (void)A; TO_LHS(COTANGENT) DONE }
 #define BINARY(OP, VALUE, DA, DB)                                                                                      \
-    case OP: {                                                                                                         \
+    CASE(OP) {                                                                                                         \
         OPERAND(A, LHS) OPERAND(B, RHS)                                                                                \
         TO_LHS(SHARE(GA, A[k], B[k], DA)) TO_RHS(SHARE(GB, A[k], B[k], DB))                                            \
-        break;                                                                                                         \
+        DONE                                                                                                         \
     }                                                                                                                  \
-    case OP + VC: { OPERAND(A, LHS) const double c_ = RHS_CONSTANT; TO_LHS(SHARE(GA, A[k], c_, DA)) break; }           \
-    case OP + CV: { OPERAND(B, RHS) const double c_ = LHS_CONSTANT; TO_RHS(SHARE(GB, c_, B[k], DB)) break; }
+    CASE_VC(OP) { OPERAND(A, LHS) const double c_ = RHS_CONSTANT; TO_LHS(SHARE(GA, A[k], c_, DA)) DONE }           \
+    CASE_CV(OP) { OPERAND(B, RHS) const double c_ = LHS_CONSTANT; TO_RHS(SHARE(GB, c_, B[k], DB)) DONE }
 #define BINARY_MAP(OP, FUNCTION, DA, DB)                                                                               \
-    case OP: { OPERAND(A, LHS) OPERAND(B, RHS) TO_LHS(DA) TO_RHS(DB) break; }                                          \
-    case OP + VC: { OPERAND(A, LHS) SPREAD(B, RHS_CONSTANT) (void)B; TO_LHS(DA) break; }                               \
-    case OP + CV: { SPREAD(A, LHS_CONSTANT) OPERAND(B, RHS) (void)A, (void)B; TO_RHS(DB) break; }
+    CASE(OP) { OPERAND(A, LHS) OPERAND(B, RHS) TO_LHS(DA) TO_RHS(DB) DONE }                                          \
+    CASE_VC(OP) { OPERAND(A, LHS) SPREAD(B, RHS_CONSTANT) (void)B; TO_LHS(DA) DONE }                               \
+    CASE_CV(OP) { SPREAD(A, LHS_CONSTANT) OPERAND(B, RHS) (void)A, (void)B; TO_RHS(DB) DONE }
 #define CHOICE(OP)                                                                                                     \
-    case OP: {                                                                                                         \
+    CASE(OP) {                                                                                                         \
         OPERAND(C, BEFORE)                                                                                             \
         TO_LHS(EACH GA[k] += C[k] != 0.0 ? G[k] : 0.0;) TO_RHS(EACH GB[k] += C[k] != 0.0 ? 0.0 : G[k];)                \
-        break;                                                                                                         \
+        DONE                                                                                                         \
     }                                                                                                                  \
-    case OP + VC: { OPERAND(C, BEFORE) TO_LHS(EACH GA[k] += C[k] != 0.0 ? G[k] : 0.0;) break; }                        \
-    case OP + CV: { OPERAND(C, BEFORE) TO_RHS(EACH GB[k] += C[k] != 0.0 ? 0.0 : G[k];) break; }
+    CASE_VC(OP) { OPERAND(C, BEFORE) TO_LHS(EACH GA[k] += C[k] != 0.0 ? G[k] : 0.0;) DONE }                        \
+    CASE_CV(OP) { OPERAND(C, BEFORE) TO_RHS(EACH GB[k] += C[k] != 0.0 ? 0.0 : G[k];) DONE }
 
 /* Adjoints of everything that instructions end-1 … 0 depend on. One point: added to what `adjoints` holds at the index
  * of each value. Blocks: in the rooms that the code gives them, those of the inputs cleared by the caller. */
 SWEEP void PASTE(backward, W)(const struct code *code, const double *values, double *adjoints, ptrdiff_t end)
 {
     double S[W], T[W];
+#if W == 1 && THREADED
+    static const void *const places[] = {
+#include "places.h"
+    };
+    double next = adjoints[end - 1], G[1], V[1];
+    ptrdiff_t i = end;
+#define ADVANCE                                                                                                        \
+    do {                                                                                                               \
+        if (--i < 0)                                                                                                   \
+            return;                                                                                                    \
+        G[0] = next;                                                                                                   \
+        next = i > 0 ? adjoints[i - 1] : 0.0;                                                                          \
+        adjoints[i] = G[0]; /* even a zero: what was there may have been cancelled in the register */                  \
+    } while (G[0] == 0.0);                                                                                             \
+    V[0] = values[i];                                                                                                  \
+    goto *places[code->ops[i]];
+do_nothing:
+do_WHERE_CC:
+    ADVANCE
+#include "rules.h"
+#undef ADVANCE
+#else
 #if W == 1
     double next = adjoints[end - 1];
     for (ptrdiff_t i = end - 1; i >= 0; i--) {
@@ -223,6 +291,8 @@ SWEEP void PASTE(backward, W)(const struct code *code, const double *values, dou
 #include "rules.h"
         }
     }
+#endif
+    (void)S, (void)T;
 }
 
 #undef LHS
@@ -250,5 +320,11 @@ SWEEP void PASTE(backward, W)(const struct code *code, const double *values, dou
 #undef MAP2
 #undef MAP
 #undef EACH
+#undef CASE
+#undef CASE_VC
+#undef CASE_CV
+#undef CASE_CC
+#undef DONE
+#undef THREADED
 #undef PASTE
 #undef PASTE_

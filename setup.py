@@ -19,16 +19,14 @@ FLAGS = (
 # Functions marked inline in the Cython sources rely on it: a known opcode turns a switch into one instruction.
 INLINE = [] if sys.platform == "win32" else [("CYTHON_INLINE", "__inline__ __attribute__((always_inline))")]
 LIBRARIES = [] if sys.platform == "win32" else ["m"]
-HEADERS = [f"{SCALAR}/{name}" for name in ("opcodes.h", "rules.h", "places.h", "sweeps.h", "kernels.h", "pool.h", "counter.h")]
+HEADERS = [f"{SCALAR}/{name}.h" for name in ("opcodes", "rules", "places", "sweeps", "kernels", "pool", "counter")]
 
 
 # For the sweeps over one point, in which every case jumps to the next instruction's by itself (sweeps.h): without the
 # first three, GCC makes one jump of them all. With labels at multiples of 16 bytes a case costs the same wherever it
 # comes to lie. (A batch of Horner's rule takes 1.5 times as long with that.)
 JUMPS = (
-    []
-    if sys.platform == "win32"
-    else ["-fno-gcse", "-fno-crossjumping", "-fno-tree-tail-merge", "-falign-labels=16"]
+    [] if sys.platform == "win32" else ["-fno-gcse", "-fno-crossjumping", "-fno-tree-tail-merge", "-falign-labels=16"]
 )
 
 

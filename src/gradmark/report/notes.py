@@ -153,11 +153,19 @@ def _inaccurate(fine: list[Row]) -> Iterator[Note]:
 
 
 def _leaks(fine: list[Row]) -> Iterator[Note]:
+    engines: dict[str, list[Row]] = {}
     for row in fine:
-        if row.leaked_bytes is not None and row.leaked_bytes >= LEAK_LIMIT_BYTES:
+        if row.leaked_bytes is not None:
+            engines.setdefault(row.engine, []).append(row)
+    for engine, counted in engines.items():
+        leaking = [row for row in counted if (row.leaked_bytes or 0.0) >= LEAK_LIMIT_BYTES]
+        if leaking:
+            most = max(leaking, key=lambda row: row.leaked_bytes or 0.0)
+            kept = units.size(most.leaked_bytes or 0.0)
+            several = f"{engine} on {len(leaking)} of {len(counted)} rows, most on {most.workload}:"
             yield _warning(
-                f"leak: {_place(row)} keeps {units.size(row.leaked_bytes)} more after each iteration. "
-                f"See whether it goes on: {_command(row)} with `--full`."
+                f"leak: {_place(most) if len(leaking) == 1 else several} keeps {kept} more after each iteration. "
+                f"See whether it goes on: {_command(most)} with `--full`."
             )
 
 

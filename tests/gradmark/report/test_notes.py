@@ -208,6 +208,21 @@ def test_leaks(make: Any) -> None:
     ]
 
 
+def test_leaks_are_stated_once_for_each_engine(make: Any) -> None:
+    run = make.run(
+        make.measurement(make.cell(n=10), memory=memory(leaked_bytes=48.0)),
+        make.measurement(make.cell(n=100), memory=memory(leaked_bytes=2048.0)),
+        make.measurement(make.cell(n=1000), memory=memory(leaked_bytes=0.0)),
+    )
+    assert said(make, run) == [
+        (
+            "warning",
+            "leak: tapegrad on 2 of 3 rows, most on poly/n=100: keeps 2.00 KiB more after each iteration. "
+            "See whether it goes on: `gradmark run poly -e tapegrad` with `--full`.",
+        )
+    ]
+
+
 def test_allocations_are_stated_once_for_each_engine(make: Any) -> None:
     run = make.run(
         make.measurement(make.cell(n=10), memory=memory(0.0)),

@@ -5,14 +5,14 @@ Out: sentences, each of which ends with what to look at next.
 """
 
 from gradmark import units
+from gradmark.analyse.estimates import PHASES
 from gradmark.records import Fit
 
 # In the order in which they are told: what was timed, what it left, and then the causes that nothing else showed.
 ORDER = ("primal", "forward", "backward", "total", "peak_bytes", "tape", "allocations")
 CAUSES = ("tape", "allocations")
-TIMES = ("primal", "forward", "backward", "total")
 CACHE = 1 << 20  # bytes: about what the caches of one core hold
-STEEPEST = 1.5  # memory is some ten times slower than caches: over three decades of sizes no more than n^1.33
+OF_CACHES = 1.5  # memory is some ten times slower than caches: over three decades of sizes no more than n^1.33
 
 SUSPECTS = {
     "primal": "the function itself does more than linear work, before any engine. "
@@ -49,25 +49,19 @@ def suspects(fits: list[Fit], memory: tuple[float, float] | None = None) -> list
     for metric in ORDER:
         if metric not in growing or metric in named:
             continue
-        for key in _keys(metric, growing):
-            if key == metric and memory and metric in TIMES and _leaves_caches(growing[metric], memory):
-                between = f", while its memory goes from {units.size(memory[0])} to {units.size(memory[1])}"
-                sentences.append(f"{_grown(growing[metric])}{between}: {SUSPECTS['caches']}")
-                continue
+        for key in _keys(metric, growing, memory):
             named.add(key)
-            sentences.append(f"{_grown(growing[metric])}{_beside(metric, key, growing, tape)}: {SUSPECTS[key]}")
+            sentences.append(f"{_grown(growing[metric])}{_beside(metric, key, growing, tape, memory)}: {SUSPECTS[key]}")
     return sentences
 
 
-def _leaves_caches(item: Fit, memory: tuple[float, float]) -> bool:
-    """Whether caches can explain the growth: the smallest size fits into them, the largest does not."""
-    return memory[0] < CACHE < memory[1] / 4 and item.p < STEEPEST
-
-
-def _keys(metric: str, growing: dict[str, Fit]) -> list[str]:
+def _keys(metric: str, growing: dict[str, Fit], memory: tuple[float, float] | None) -> list[str]:
     """Which entries of SUSPECTS apply to a metric that grows."""
+    # The smallest size fits into the caches, the largest does not: they can explain so much.
+    cached = memory is not None and memory[0] < CACHE < memory[1] / 4
+    leaves_caches = cached and metric in PHASES and growing[metric].p < OF_CACHES
     if metric == "primal":
-        return ["primal"]
+        return ["caches" if leaves_caches else "primal"]
     # An n² function has n² operations to record, store and propagate. Only growth beyond that is the engine's.
     if "primal" in growing and growing[metric].low <= growing["primal"].high:
         return ["function"]
@@ -78,14 +72,16 @@ def _keys(metric: str, growing: dict[str, Fit]) -> list[str]:
     causes = [cause for cause in CAUSES if cause in growing]
     if causes:
         return causes
-    return ["both"] if metric == "backward" and "forward" in growing else [metric]
+    if metric == "backward" and "forward" in growing:
+        return ["both"]
+    return ["caches" if leaves_caches else metric]
 
 
 def _grown(item: Fit) -> str:
     return f"{item.metric} grows as n^{item.p:.2f} ({item.low:.2f} to {item.high:.2f})"
 
 
-def _beside(metric: str, key: str, growing: dict[str, Fit], tape: str) -> str:
+def _beside(metric: str, key: str, growing: dict[str, Fit], tape: str, memory: tuple[float, float] | None) -> str:
     """The evidence that points at this suspect: what grows too, or what does not."""
     if key in CAUSES and key != metric:
         return f", and {_grown(growing[key])}"
@@ -95,5 +91,6 @@ def _beside(metric: str, key: str, growing: dict[str, Fit], tape: str) -> str:
         "backward": f", while forward does not and the tape is {tape}",
         "both": f", while the tape is {tape}",
         "total": ", while neither forward nor backward does",
+        "caches": f", while its memory goes from {' to '.join(map(units.size, memory or ()))}",
         "peak_bytes": ", while neither tape nor allocations do",
     }.get(key, "")

@@ -152,12 +152,12 @@ def _inaccurate(fine: list[Row]) -> Iterator[Note]:
             )
 
 
+def _by_engine(rows: list[Row]) -> list[tuple[str, list[Row]]]:
+    return [(name, [row for row in rows if row.engine == name]) for name in dict.fromkeys(row.engine for row in rows)]
+
+
 def _leaks(fine: list[Row]) -> Iterator[Note]:
-    engines: dict[str, list[Row]] = {}
-    for row in fine:
-        if row.leaked_bytes is not None:
-            engines.setdefault(row.engine, []).append(row)
-    for engine, counted in engines.items():
+    for engine, counted in _by_engine([row for row in fine if row.leaked_bytes is not None]):
         leaking = [row for row in counted if (row.leaked_bytes or 0.0) >= LEAK_LIMIT_BYTES]
         if leaking:
             most = max(leaking, key=lambda row: row.leaked_bytes or 0.0)
@@ -170,11 +170,7 @@ def _leaks(fine: list[Row]) -> Iterator[Note]:
 
 
 def _allocations(fine: list[Row]) -> Iterator[Note]:
-    engines: dict[str, list[Row]] = {}
-    for row in fine:
-        if row.allocations is not None:
-            engines.setdefault(row.engine, []).append(row)
-    for engine, counted in engines.items():
+    for engine, counted in _by_engine([row for row in fine if row.allocations is not None]):
         most = max(counted, key=lambda row: row.allocations or 0.0)
         allocating = sum((row.allocations or 0.0) > 0 for row in counted)
         if allocating:

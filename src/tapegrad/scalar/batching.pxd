@@ -13,7 +13,6 @@ cdef class Batch:
     cdef double *v
     cdef double *g
     cdef Py_ssize_t count, step, next, threads
-    cdef bint long_turns
     cdef Broken broken
     cdef list failures
 

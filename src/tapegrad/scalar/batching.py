@@ -105,11 +105,9 @@ class Batch:
         blocks: cython.Py_ssize_t = (self.count + BLOCK - 1) // BLOCK
         self.threads = max(1, min(threads, blocks))
         # Some 64 turns a thread, taken by whoever is free, so that a thread that is held up does not hold up the rest;
-        # none longer than 20 million instructions times points, a tenth of a second, so that Ctrl-C is heard. Where a
-        # turn takes more than 50 µs, a look at signals costs nothing.
-        size: cython.Py_ssize_t = max(1, frozen.size)
-        self.step = max(1, min(blocks // (64 * self.threads), 20_000_000 // (size * BLOCK))) * BLOCK
-        self.long_turns = size * self.step > 100_000
+        # none longer than 20 million instructions times points, a tenth of a second, so that Ctrl-C is heard.
+        longest: cython.Py_ssize_t = 20_000_000 // (max(1, frozen.size) * BLOCK)
+        self.step = max(1, min(blocks // (64 * self.threads), longest)) * BLOCK
         self.broken = nothing_broken()
         self.failures = []
 
@@ -163,6 +161,8 @@ class Batch:
 
         Turns are given in the order of the points, so all before a broken one are done or in work.
         """
+        # Where a turn takes more than 50 µs, a look at signals costs nothing.
+        listens = listens and self.frozen.size * self.step > 100_000
         broken: Broken = nothing_broken()
         first: cython.Py_ssize_t = take(cython.address(self.next), self.step)
         while first < self.count and broken.guard < 0:
@@ -170,7 +170,7 @@ class Batch:
             while first < end and broken.guard < 0:
                 broken = block(self.frozen, room, self.x, self.v, self.g, first, min(BLOCK, end - first))
                 first += BLOCK
-            stop: cython.bint = broken.guard >= 0 or (listens and self.long_turns and self.interrupted())
+            stop: cython.bint = broken.guard >= 0 or (listens and self.interrupted())
             first = take(cython.address(self.next), self.count if stop else self.step)
         return broken
 

@@ -14,7 +14,8 @@
 static PyObject *pool[POOL_SIZE];
 static Py_ssize_t pooled = 0;
 
-/* The layout of a Var and the start of a store, as variables.pxd and recording.pxd declare them; pool_install checks the size. */
+/* The layout of a Var and the start of a store, as variables.pxd and recording.pxd declare them; pool_install checks
+ * the size. */
 struct store_head {
     PyObject *owner;
     uint64_t generation;

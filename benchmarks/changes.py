@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from gradmark.analyse.changes import changes
+from gradmark.analyse.changepoints import changes
 
 STEPS = (0.08, 0.10, 0.15, 0.30)
 WITHIN = 5

@@ -19,12 +19,12 @@ from scipy import stats
 
 from gradmark.gate import timing
 from gradmark.gate.configuration import Budget, Configuration
-from gradmark.gate.findings import Finding, merged
-from gradmark.gate.pairs import BLOCKS, PAIRS
 from gradmark.measure import process
 from gradmark.measure.job import Job
 from gradmark.measure.orchestrator import cells_of
 from gradmark.records import Cell, Settings
+from gradmark.records.finding import Finding, merged
+from gradmark.revisions.contest import BLOCKS, PAIRS
 from gradmark.workloads.selection import select
 
 ROWS = [

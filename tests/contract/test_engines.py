@@ -7,7 +7,7 @@ import pytest
 
 from gradmark.engines import discovery
 from gradmark.engines.protocol import Capabilities
-from gradmark.measure.accuracy import exact_gradient
+from gradmark.measure.reference.exact import exact_gradient
 from gradmark.records import TapeSize
 from gradmark.workloads.selection import available
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gradmark.engines import discovery
-from gradmark.measure.directional import judge, reference_of
+from gradmark.measure.reference.directional import judge, reference_of
 from gradmark.workloads.selection import available
 
 # torch.compile imports what PyTorch itself warns of

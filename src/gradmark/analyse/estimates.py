@@ -7,7 +7,7 @@ The process is the unit of analysis: blocks of one process are never pooled with
 from statistics import median
 
 from gradmark.analyse.medians import median_interval
-from gradmark.records import Estimate, How, Measurement, Phase, Sample, Summary
+from gradmark.records import Code, Estimate, How, Measurement, Phase, Sample, Summary, Warning
 
 PHASES = ("primal", "forward", "backward", "total")
 
@@ -45,10 +45,7 @@ def summarise(measurement: Measurement) -> Summary:
     unsteady = [reason for phase, found in phases.items() for reason in _unsteadiness(samples, phase, found)]
     warnings = [*measurement.warnings, *(warning for sample in samples for warning in sample.warnings)]
     if unsteady:
-        warnings.append(
-            f"unsteady: {'; '.join(unsteady)}. Close other programs, see what `gradmark doctor` says of this machine, "
-            "and measure again with `--full`, which takes more processes."
-        )
+        warnings.append(Warning(code=Code.UNSTEADY, reason="; ".join(unsteady)))
     total = phases.get("total")
 
     def per_s(count: float | None) -> float | None:
@@ -67,7 +64,7 @@ def summarise(measurement: Measurement) -> Summary:
         bytes_per_s=per_s(measurement.bytes),
         harness_ns=median(sample.harness_ns for sample in samples) if samples else None,
         steady=not unsteady,
-        warnings=list(dict.fromkeys(warnings)),
+        warnings=warnings,
     )
 
 

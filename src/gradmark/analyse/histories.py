@@ -5,8 +5,8 @@ In: runs. Out: for each machine and way of measuring the series of its cells, an
 
 from collections.abc import Sequence
 
-from gradmark.analyse.changes import Change, changes
-from gradmark.analyse.comparisons import MEANING
+from gradmark.analyse.changepoints import Change, changes
+from gradmark.analyse.paired import MEANING
 from gradmark.records import Measurement, Record, Run
 
 # Environment and settings that make a series: runs that differ in one of these are not points of one.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from gradmark import units
-from gradmark.analyse.comparisons import compare
+from gradmark.analyse.paired import compare
 from gradmark.errors import GradmarkError
 from gradmark.records import Cell, Measurement, Param, Verdict
 

@@ -9,7 +9,7 @@ from statistics import median, stdev
 from typing import Literal
 
 from gradmark.analyse.estimates import PHASES, estimate, timed_in
-from gradmark.analyse.power import MODEL_ERROR, STEEPEST, fitted
+from gradmark.analyse.powerlaw import MODEL_ERROR, STEEPEST, fitted
 from gradmark.errors import GradmarkError
 from gradmark.records import Fit, Measurement
 

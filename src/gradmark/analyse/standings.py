@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from gradmark.analyse.comparisons import compare
+from gradmark.analyse.paired import compare
 from gradmark.records import Measurement, Record
 
 # Floors of equal things differ by up to 2 % with many processes, and by more with the two that a quick comparison has.
@@ -44,8 +44,7 @@ def rows_of(measurements: Sequence[Measurement]) -> dict[str, list[Measurement]]
     found: dict[str, list[Measurement]] = {}
     for m in measurements:
         cell = m.cell
-        key = "/".join([cell.row, *([cell.dtype] if m.shapes or cell.dtype != "float64" else [])])
-        found.setdefault(f"{key} of {cell.file}" if cell.file else key, []).append(m)
+        found.setdefault(f"{cell.task} of {cell.file}" if cell.file else cell.task, []).append(m)
     return found
 
 

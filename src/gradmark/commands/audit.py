@@ -20,9 +20,9 @@ def command(pairs: int, keyword: str | None, as_json: bool) -> None:
 
     from gradmark.commands.gating import progress
     from gradmark.errors import SelectionError
-    from gradmark.gate.auditing import Planted, audit, pairs_of
     from gradmark.gate.configuration import Configuration
-    from gradmark.gate.faults import FAULTS
+    from gradmark.revisions.audit import Planted, audit, pairs_of
+    from gradmark.revisions.faults import FAULTS
 
     faults = [fault for fault in FAULTS if keyword is None or keyword in fault.what]
     if not faults:

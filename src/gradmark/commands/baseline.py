@@ -70,7 +70,7 @@ def _changes(before: "Baseline", now: "Baseline") -> int:
 @click.option("--baseline", "file", type=click.Path(path_type=Path), help="The file. Default: gradmark-baseline.json.")
 def show(file: Path | None) -> None:
     """Print the numbers in the file, and where they come from."""
-    from gradmark.report.gate import numbers
+    from gradmark.report.tables.gate import numbers
     from gradmark.store import baselines
 
     found = baselines.load(file or baselines.FILE)

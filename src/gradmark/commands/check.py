@@ -13,7 +13,7 @@ from gradmark.records import Cell, Settings
 
 if TYPE_CHECKING:
     from gradmark.gate.configuration import Configuration
-    from gradmark.gate.findings import Gate
+    from gradmark.records.finding import Gate
 
 FORMATS = ["table", "markdown", "junit", "bencher", "github-benchmark", "json"]
 
@@ -48,7 +48,7 @@ def command(
     measured side by side. Exit code 0: no; 1: yes; 2: wrong usage; 3: inconclusive.
     """
     from gradmark.gate.configuration import read
-    from gradmark.gate.findings import EXIT_CODES
+    from gradmark.records.finding import EXIT_CODES
 
     said = read(budgets)
     cells = planned(said, select, engines, keyword)
@@ -65,8 +65,8 @@ def exactly(cells: Sequence[Cell], settings: Settings, said: "Configuration", fi
     import msgspec
 
     from gradmark.gate import exact
-    from gradmark.gate.findings import Gate, merged
     from gradmark.measure import environment
+    from gradmark.records.finding import Gate, merged
     from gradmark.store import baselines
 
     before = baselines.load(file)
@@ -91,8 +91,8 @@ def exactly(cells: Sequence[Cell], settings: Settings, said: "Configuration", fi
 def side_by_side(name: str, cells: Sequence[Cell], settings: Settings, said: "Configuration", pairs: int) -> "Gate":
     """Everything against another revision."""
     from gradmark.commands.gating import progress
-    from gradmark.gate.pairs import Contest
-    from gradmark.gate.revision import build
+    from gradmark.revisions.checkout import build
+    from gradmark.revisions.contest import Contest
 
     click.echo(f"building {name}", err=True)
     revision = build(name, said.build)
@@ -105,8 +105,8 @@ def show(gate: "Gate", form: str, output: Path | None) -> None:
 
     GitHub shows what is appended to the file that it names in GITHUB_STEP_SUMMARY.
     """
-    from gradmark.report import gate as text
-    from gradmark.report import machines
+    from gradmark.report.exports import machines
+    from gradmark.report.tables import gate as text
     from gradmark.store.writing import replace
 
     table = "\n".join(text.lines(gate)) + "\n"

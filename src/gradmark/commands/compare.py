@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from gradmark.analyse.differences import Difference
+    from gradmark.analyse.unpaired import Difference
 
 COLOURS = {"faster": "green", "slower": "red"}
 
@@ -21,8 +21,8 @@ def command(old: str, new: str, changed: bool, store: Path | None) -> None:
 
     Nothing is gated: `gradmark check` measures both sides interleaved, which two runs of different days are not.
     """
-    from gradmark.analyse.differences import differences, environments
-    from gradmark.report.characters import one_line
+    from gradmark.analyse.unpaired import differences, environments
+    from gradmark.report.model.characters import one_line
     from gradmark.store import runs
 
     folder = store or runs.FOLDER
@@ -47,7 +47,7 @@ def command(old: str, new: str, changed: bool, store: Path | None) -> None:
 def line(difference: "Difference", width: int) -> str:
     """One cell: times, ratio with its interval, verdict, exact changes."""
     from gradmark import units
-    from gradmark.report.characters import one_line
+    from gradmark.report.model.characters import one_line
 
     name = f"{one_line(difference.name)} {one_line(difference.engine)}"
     time = difference.time

@@ -41,7 +41,7 @@ def command(seconds: float) -> None:
 def machine() -> Iterator[Finding]:
     """Clock, cores, load, memory, frequency, virtualisation."""
     from gradmark.measure import environment
-    from gradmark.measure.timer import clock_resolution_ns
+    from gradmark.measure.worker.timer import clock_resolution_ns
     from gradmark.units import size
 
     resolution = clock_resolution_ns()

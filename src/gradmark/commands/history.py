@@ -78,7 +78,7 @@ def show(found: "Histories", phase: str) -> None:
     """For each machine a line for each series, its changes below it; then the plots."""
     import shutil
 
-    from gradmark.report.levels import levels
+    from gradmark.report.tables.levels import levels
 
     if not found.series:
         click.echo("no cell of that name in the kept runs; `gradmark list` shows workloads and runs")

@@ -85,9 +85,9 @@ def against_baseline(runs: Sequence[Run]) -> Verdict | None:
     import msgspec
 
     from gradmark.gate import configuration, exact
-    from gradmark.gate.findings import Gate
-    from gradmark.report.gate import counts, lines
+    from gradmark.records.finding import Gate
     from gradmark.report.page.material import Material
+    from gradmark.report.tables.gate import counts, lines
     from gradmark.store import baselines
 
     if not baselines.FILE.is_file():

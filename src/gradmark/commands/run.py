@@ -13,8 +13,8 @@ from gradmark.engines import discovery
 from gradmark.records import Run, Settings
 
 if TYPE_CHECKING:  # reports are imported when they are shown
-    from gradmark.report.notes import Note
-    from gradmark.report.sides import Side
+    from gradmark.report.model.notes import Note
+    from gradmark.report.model.sides import Side
 
 # More engines than this are a comparison of all, whose quick form has so many processes for each cell.
 FEW_ENGINES, PROCESSES_OF_MANY = 4, 2
@@ -57,7 +57,7 @@ def command(
     part of the tensor suite.
     """
     from gradmark.measure.orchestrator import cells_of
-    from gradmark.report.rows import row_name
+    from gradmark.report.model.rows import row_name
     from gradmark.store import runs
     from gradmark.workloads.selection import select as choose
 
@@ -144,14 +144,16 @@ def refuse_elsewhere(begun: Run) -> None:
 
 def show(run: Run, form: str) -> None:
     """Prints a run in one of the formats."""
-    from gradmark.report import go, notes, sides, text, view
+    from gradmark.report.exports import go, text
+    from gradmark.report.model import notes, sides
+    from gradmark.report.model import tables as view
 
     if form == "go":
         click.echo(go.render(run))
     elif form == "json":
         click.echo(text.json(run))
     elif form in ("bencher", "github-benchmark"):
-        from gradmark.report import machines
+        from gradmark.report.exports import machines
 
         made = machines.bencher if form == "bencher" else machines.smaller_is_better
         click.echo(made(machines.of_run(run)), nl=False)
@@ -171,7 +173,7 @@ def show(run: Run, form: str) -> None:
         else:
             from rich.console import Console
 
-            from gradmark.report.terminal import print_tables
+            from gradmark.report.tables.terminal import print_tables
 
             print_tables(view.tables(run, summaries), said, Console())
 
@@ -179,12 +181,12 @@ def show(run: Run, form: str) -> None:
 def show_sides(found: list["Side"], said: list["Note"], form: str) -> None:
     """Prints engines side by side, with warnings: the rest is in the tables."""
     if form == "markdown":
-        from gradmark.report.text import markdown_sides
+        from gradmark.report.exports.text import markdown_sides
 
         click.echo(markdown_sides(found, said))
     else:
         from rich.console import Console
 
-        from gradmark.report.terminal import print_sides
+        from gradmark.report.tables.terminal import print_sides
 
         print_sides(found, said, Console())

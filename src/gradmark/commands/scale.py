@@ -56,7 +56,7 @@ def command(workload: str, engines: tuple[str, ...], dtypes: tuple[str, ...], se
 
 def drawn(name: str, fits: Sequence[Fit], counted: str) -> list[str]:
     """The total, or the first cost that there is, against size."""
-    from gradmark.report.plot import scaling
+    from gradmark.report.tables.plot import scaling
 
     chosen = next((fit for fit in fits if fit.metric == "total"), fits[0] if fits else None)
     return ["", *scaling([(chosen.metric, chosen)], f"{name}: {chosen.metric}", counted)] if chosen else []

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from gradmark.gate.configuration import Configuration
-from gradmark.gate.findings import Finding, Word
 from gradmark.records import Measurement
+from gradmark.records.finding import Finding, Word
 from gradmark.store.baselines import Baseline, Kept, key, metrics
 
 RENEW = "gradmark baseline update"

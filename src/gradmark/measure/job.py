@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from gradmark.records import Accuracy, Cell, Memory, Record, Sample, Settings, Status, TapeSize
+from gradmark.records import Accuracy, Cell, Memory, Record, Sample, Settings, Status, TapeSize, Warning
 
 Kind = Literal["inspect", "time", "repeat"]
 
@@ -39,5 +39,5 @@ class Result(Record, frozen=True, kw_only=True):
     shapes: dict[str, list[int]] = {}
     iteration_ns: float | None = None  # roughly, to plan with
     first_call_ns: float | None = None  # with nothing compiled before, of engines that find on disk what they compiled
-    warnings: list[str] = []
+    warnings: list[Warning] = []
     absent: bool = False  # the engine runs nothing here

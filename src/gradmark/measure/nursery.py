@@ -20,8 +20,9 @@ import msgspec
 
 from gradmark.engines import discovery
 from gradmark.errors import GradmarkError
-from gradmark.measure import process, worker
+from gradmark.measure import process
 from gradmark.measure.job import Job, Result
+from gradmark.measure.worker import jobs
 from gradmark.records import Settings
 
 COMMAND = [sys.executable, "-P", "-m", "gradmark.measure.nursery"]
@@ -55,13 +56,13 @@ class Nursery:
         child = self._child()
         if child is None:
             return ENDED
-        jobs, results = child.stdin, child.stdout
-        assert jobs is not None
+        questions, results = child.stdin, child.stdout
+        assert questions is not None
         assert results is not None
         answer = b""
         with contextlib.suppress(OSError, ValueError):  # it is gone, or was closed
-            jobs.write(msgspec.json.encode(job) + b"\n")
-            jobs.flush()
+            questions.write(msgspec.json.encode(job) + b"\n")
+            questions.flush()
             ready, _, _ = select.select([results], [], [], job.settings.timeout_s + PATIENCE_S)
             answer = results.readline() if ready else b""
         if self.closed:
@@ -171,8 +172,8 @@ def _work(job: Job, answers: int, errors: int) -> None:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(errors, 1)
         os.dup2(errors, 2)
-        worker.limit(job)
-        encoded = msgspec.json.encode(worker.run(job))
+        jobs.limit(job)
+        encoded = msgspec.json.encode(jobs.run(job))
         with os.fdopen(answers, "wb") as file:
             file.write(encoded)
         sys.stdout.flush()

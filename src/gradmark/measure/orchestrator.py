@@ -15,7 +15,7 @@ import msgspec
 from gradmark.engines import discovery
 from gradmark.measure import environment, inspector, process
 from gradmark.measure.job import Job, Result
-from gradmark.measure.workers import Workers
+from gradmark.measure.pool import Workers
 from gradmark.records import FORMAT_VERSION, Cell, Instructions, Measurement, Run, Sample, Settings
 from gradmark.workloads.workload import Workload
 
@@ -53,6 +53,7 @@ def cells_of(
                 workload=workload.name,
                 suite=workload.suite,
                 params=params,
+                kind=workload.kind,
                 dtype=dtype,
                 device=discovery.DEVICES.get(engine, "cpu"),
                 file=None if (workload.file or "").startswith(_HERE) else workload.file,

@@ -180,7 +180,7 @@ def test_no_false_alarm(samples):
 
 def test_stage_starts_without_numpy_and_scipy():
     code = (
-        "import sys, gradmark.analyse.estimates, gradmark.analyse.scaling, gradmark.analyse.comparisons; "
+        "import sys, gradmark.analyse.estimates, gradmark.analyse.scaling, gradmark.analyse.paired; "
         "print([name for name in ('numpy', 'scipy') if name in sys.modules])"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -10,7 +10,7 @@ import pytest
 from gradmark.measure.job import Job
 from gradmark.measure.nursery import Nursery, possible
 from gradmark.measure.orchestrator import Orchestrator, new_run
-from gradmark.measure.workers import Workers
+from gradmark.measure.pool import Workers
 from gradmark.records import Cell, Settings
 
 pytestmark = pytest.mark.skipif(not possible(), reason="this platform cannot fork after imports")

@@ -20,8 +20,8 @@ from gradmark.records import (
     Summary,
     TapeSize,
 )
-from gradmark.report.rows import Row, row
-from gradmark.report.view import Table, tables
+from gradmark.report.model.rows import Row, row
+from gradmark.report.model.tables import Table, tables
 
 TIMES = {"primal": 1000.0, "forward": 2000.0, "backward": 500.0, "total": 2500.0}
 

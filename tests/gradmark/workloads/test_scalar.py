@@ -7,7 +7,7 @@ import pytest
 import tapegrad
 from gradmark.engines.python_floats import FLOATS
 from gradmark.engines.tapegrad import operations
-from gradmark.measure.accuracy import exact_gradient
+from gradmark.measure.reference.exact import exact_gradient
 from gradmark.workloads.selection import available
 
 CELLS = [(w, params) for w in available() if w.kind == "scalar" for params in w.points()]

@@ -7,7 +7,7 @@ import pytest
 
 from gradmark.engines import discovery
 from gradmark.engines.numpy_arrays import ARRAYS
-from gradmark.measure import directional
+from gradmark.measure.reference import directional
 from gradmark.workloads.selection import available
 
 TENSORS = [w for w in available() if w.suite == "tensor"]

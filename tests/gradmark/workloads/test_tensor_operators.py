@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gradmark.engines import discovery
-from gradmark.measure.directional import judge, reference_of
+from gradmark.measure.reference.directional import judge, reference_of
 from gradmark.workloads.operators import BASELINE
 from gradmark.workloads.tensor_operators import LABELS, OPERATIONS, tensor_operator
 from gradmark.workloads.vocabulary import TENSOR_FUNCTIONS

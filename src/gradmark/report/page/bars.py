@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from gradmark import units
 from gradmark.records import Record
+from gradmark.report.model.rows import Row
 from gradmark.report.page.material import Entry, Material
-from gradmark.report.rows import Row
 
 
 class Bar(Record, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from typing import Literal
 
 from gradmark import units
 from gradmark.records import Record, Verdict
-from gradmark.report.characters import some
+from gradmark.report.model.characters import some
 from gradmark.report.page.material import Material
 from gradmark.report.page.points import digits
 

@@ -10,7 +10,7 @@ from gradmark.analyse.estimates import PHASES
 from gradmark.analyse.growth import LEAST_SIZES
 from gradmark.analyse.scaling import counted_in, work
 from gradmark.records import Fit, Measurement, Summary
-from gradmark.report.characters import one_line
+from gradmark.report.model.characters import one_line
 from gradmark.report.page.chart import Axis, Chart, Series, Unit, View, short, shorts
 from gradmark.report.page.material import Entry, Material
 

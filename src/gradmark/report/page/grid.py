@@ -9,10 +9,10 @@ import msgspec
 
 from gradmark import units
 from gradmark.records import Estimate, Record
-from gradmark.report.characters import one_line
-from gradmark.report.columns import COLUMNS
+from gradmark.report.model.characters import one_line
+from gradmark.report.model.columns import COLUMNS
+from gradmark.report.model.rows import PHASES
 from gradmark.report.page.material import Entry, Material
-from gradmark.report.rows import PHASES
 
 # Shown until the reader chooses others.
 USUAL = ("workload", "engine", "forward", "backward", "total", "spread", "gradient_ratio", "allocations", "error")

@@ -10,7 +10,7 @@ from statistics import geometric_mean
 from gradmark import units
 from gradmark.analyse.operators import Operation, operations
 from gradmark.records import Record
-from gradmark.report.characters import one_line
+from gradmark.report.model.characters import one_line
 from gradmark.report.page.material import Material
 
 # What is a thousandth of the largest is cold, however small; else one tiny number makes all others hot.

@@ -8,13 +8,13 @@ from functools import cached_property
 
 import msgspec
 
-from gradmark.analyse.comparisons import MEANING
 from gradmark.analyse.estimates import summarise
 from gradmark.analyse.growth import families, growth
+from gradmark.analyse.paired import MEANING
 from gradmark.errors import GradmarkError
 from gradmark.records import Fit, Measurement, Run, Summary
-from gradmark.report.columns import cells
-from gradmark.report.rows import Row, reading_order, row
+from gradmark.report.model.columns import cells
+from gradmark.report.model.rows import Row, reading_order, row
 
 
 class Material:

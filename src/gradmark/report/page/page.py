@@ -9,8 +9,8 @@ from gradmark import units
 from gradmark.analyse.contract import contract
 from gradmark.analyse.hypotheses import BUILT_IN, Hypothesis, judge
 from gradmark.records import Record, Run, Verdict
-from gradmark.report.characters import one_line
-from gradmark.report.notes import Note, notes
+from gradmark.report.model.characters import one_line
+from gradmark.report.model.notes import Note, notes
 from gradmark.report.page import bars, curves, grid, heat, points
 from gradmark.report.page.cards import Card, cards
 from gradmark.report.page.chart import Chart

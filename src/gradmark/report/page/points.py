@@ -7,12 +7,12 @@ import math
 from collections.abc import Callable, Sequence
 
 from gradmark import units
-from gradmark.analyse.changes import changes
+from gradmark.analyse.changepoints import changes
 from gradmark.records import Run
-from gradmark.report.characters import one_line
+from gradmark.report.model.characters import one_line
+from gradmark.report.model.rows import row_name
 from gradmark.report.page.chart import Axis, Chart, Series, View, short
 from gradmark.report.page.material import Entry, Material
-from gradmark.report.rows import row_name
 
 # What is exact to the last place has no finite number of digits; float64 has 15.95, so none has more than 17.
 MOST_DIGITS = 17.0

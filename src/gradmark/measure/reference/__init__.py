@@ -1,0 +1,1 @@
+"""The oracles: what an engine's derivatives are checked against."""

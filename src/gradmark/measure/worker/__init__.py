@@ -1,0 +1,1 @@
+"""All that runs beside an engine: one process, one engine, one cell."""

@@ -1,0 +1,77 @@
+"""One sample: every phase of a cell, timed in this process. A wrong gradient is never timed.
+
+In: a job. Out: a result with a `Sample`, or the status that says why there is none.
+"""
+
+import time
+
+from gradmark.measure.job import Job, Result
+from gradmark.measure.worker.check import check
+from gradmark.measure.worker.prepared import Prepared
+from gradmark.measure.worker.timer import Timed, clock_resolution_ns, nothing, time_together
+from gradmark.records import Code, Phase, Sample, Warning
+
+# An engine that returns before its work is done makes the first look at its result slow: by more than this, and by more
+# than two whole iterations, is more than a cache can explain.
+LATE_NS = 50_000
+
+
+def take_time(job: Job) -> Result:
+    """One sample: every phase of a cell, in this process."""
+    prepared = Prepared(job)
+    session, settings = prepared.session, job.settings
+    failed = check(prepared, job)
+    if failed is not None:
+        return failed
+    clock_ns = clock_resolution_ns()
+    finish = session.synchronize
+    timed = {"harness": Timed((nothing,)), "harness_two": Timed((nothing, nothing))}
+    if session.primal is not None:
+        timed["primal"] = Timed((session.primal,), finish)
+    if session.forward is not None:
+        timed["forward"] = Timed((session.forward,), finish)
+        timed["total"] = Timed(prepared.calls(session), finish)
+        if session.backward is not None:
+            timed["backward"] = Timed((session.backward,), finish, before=session.forward)
+    time_together(list(timed.values()), settings.blocks, max(settings.block_ns, 1000 * clock_ns))
+    once = dict(prepared.once_ns, warm_up=sum(t.warm_up_ns for t in timed.values()))
+    harness, harness_two = (min(timed.pop(name).block_ns) for name in ("harness", "harness_two"))
+    phases = {
+        name: Phase(
+            iterations=t.iterations,
+            block_ns=[ns - (harness_two if len(t.calls) == 2 else harness) for ns in t.block_ns],
+        )
+        for name, t in timed.items()
+    }
+    warnings: list[Warning] = []
+    if "total" in phases and session.gradients is not None and prepared.can.gradients:
+        warnings += late(prepared, phases["total"].floor_ns)
+        prepared.iterate()
+        failed = check(prepared, job)
+        if failed is not None:
+            return failed
+    sample = Sample(
+        process=job.process,
+        phases=phases,
+        once_ns=once,
+        harness_ns=harness,
+        clock_ns=clock_ns,
+        own_total=session.total is not None,
+        warnings=warnings,
+    )
+    return Result(sample=sample)
+
+
+def late(prepared: Prepared, total_ns: float) -> list[Warning]:
+    """Does reading the result take longer the first time than the second? Then work was left undone when timed."""
+    excess = []
+    for _ in range(3):
+        prepared.iterate()
+        times = [time.perf_counter_ns()]
+        for _ in range(2):
+            prepared.gradient()
+            times.append(time.perf_counter_ns())
+        excess.append((times[1] - times[0]) - (times[2] - times[1]))
+    if min(excess) > LATE_NS + 2 * total_ns:
+        return [Warning(code=Code.UNFINISHED, numbers={"late_ns": float(min(excess))})]
+    return []

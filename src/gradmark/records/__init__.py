@@ -1,0 +1,43 @@
+"""The records that pass between the stages, and that run files are made of.
+
+All are frozen and typed; a value that could not be obtained is None, with the reason beside it, never 0.
+"""
+
+from gradmark.records.analysis import Comparison, Estimate, Fit, Summary, Verdict
+from gradmark.records.budget import Budget
+from gradmark.records.cell import Cell, Kind, Param
+from gradmark.records.measurement import Accuracy, Instructions, Measurement, Memory, Status, TapeSize
+from gradmark.records.number import Number
+from gradmark.records.record import Record
+from gradmark.records.run import FORMAT_VERSION, Environment, Run, Settings
+from gradmark.records.sample import How, Phase, Sample
+from gradmark.records.warning import Code, Warning
+
+__all__ = [
+    "FORMAT_VERSION",
+    "Accuracy",
+    "Budget",
+    "Cell",
+    "Code",
+    "Comparison",
+    "Environment",
+    "Estimate",
+    "Fit",
+    "How",
+    "Instructions",
+    "Kind",
+    "Measurement",
+    "Memory",
+    "Number",
+    "Param",
+    "Phase",
+    "Record",
+    "Run",
+    "Sample",
+    "Settings",
+    "Status",
+    "Summary",
+    "TapeSize",
+    "Verdict",
+    "Warning",
+]

@@ -1,0 +1,336 @@
+"""The registry of metrics: everything that is measured, once. Tables, fits, gate, baselines, exports and page ask it.
+
+In: a measurement. Out: its numbers by name, and for each that is missing the reason. To add a metric, add an entry.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import Literal
+
+from gradmark.records import times
+from gradmark.records.budget import Budget
+from gradmark.records.measurement import Measurement
+from gradmark.records.number import Number
+from gradmark.records.sample import Sample
+
+Unit = Literal["time", "bytes", "count", "share", "ratio", "rate", "flops", "traffic", "relative", "ulp"]
+Numbers = Mapping[str, Number]
+Read = Callable[[Measurement, Numbers], Number | float | None]
+Why = Callable[[Measurement, Numbers], str]
+# What counts of allocations and bytes depend on: what Python, NumPy and the C library allocate differs between their
+# versions, and what memray sees of it between its own.
+OF_ALLOCATORS = ("system", "machine", "libc", "python", "numpy", "memray")
+# Times below this are no more than what the subtraction of the harness may leave of nothing: no ratio is made of them.
+LEAST_NS = times.HARNESS_ERROR_NS
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One thing that is measured."""
+
+    name: str
+    title: str  # as tables head it
+    unit: Unit
+    meaning: str  # one sentence, for legends and the reference
+    read: Read
+    why_missing: Why
+    in_process: Callable[[Sample], float | None] | None = None  # of a time: what one process says; None if counted once
+    better: Literal["lower", "higher"] = "lower"
+    exact: bool = False  # repeats itself: gates hard against the baseline
+    depends: tuple[str, ...] = ()  # parts of the environment without which an exact number does not compare
+    budget: Budget | None = None  # how much worse it may get; None: never gated
+    budget_name: str = ""  # the key in pyproject.toml, if not its name
+    digits: int = 6  # that a baseline keeps
+    settled: float = 0.0  # a share: a baseline is not rewritten for less
+    fitted: bool = False  # cost(n) = a + b·n^p over sizes
+    phase: bool = False  # timed by itself in blocks
+    rank: int | None = None  # how soon its column gives way on a narrow terminal, 0 never; None: it has no column
+    csv: str = ""  # its column in CSV files, if not its name
+    aliases: tuple[str, ...] = ()  # older names
+
+    @property
+    def timed(self) -> bool:
+        """Whether it is a time, of which every process has its own."""
+        return self.in_process is not None
+
+    @property
+    def column(self) -> str:
+        """Its name in CSV files."""
+        return self.csv or self.name
+
+    @property
+    def budgeted_as(self) -> str:
+        """Its key among the budgets."""
+        return self.budget_name or self.name
+
+    def number(self, measurement: Measurement) -> float | None:
+        """What a measurement has of it, as it is shown; None if it has none."""
+        found = numbers(measurement).get(self.name)
+        return None if found is None else found.value
+
+
+# --- how phases are read
+
+
+def phase(name: str, meaning: str, rank: int | None, budget: Budget | None = None) -> Metric:
+    """The metric of a phase that sessions declare."""
+
+    def in_process(sample: Sample) -> float | None:
+        return next(iter(times.floors([sample], name)), None)
+
+    def read(_measurement: Measurement, known: Numbers) -> Number | None:
+        return known.get(name)
+
+    return Metric(
+        name, name, "time", meaning, read, _no_phase(name), in_process=in_process, budget=budget, budget_name="time",
+        digits=3, fitted=True, phase=True, rank=rank, csv=f"{name}_ns",
+    )  # fmt: skip
+
+
+def _no_phase(name: str) -> Why:
+    def why(m: Measurement, _known: Numbers) -> str:
+        timed = {key for sample in m.samples for key in sample.phases}
+        if not timed:
+            return "no process gave a time"
+        if name in timed and name in times.PARTS:
+            return f"{name} alone never ran as fast as the whole: nothing can be said of it"
+        if name == "primal":
+            return "the engine does not evaluate without recording"
+        if not timed - {"primal"}:
+            return "the engine only evaluates"
+        if name == "backward" and "forward" in timed:
+            return "the whole takes no longer than forward alone: nothing can be said of backward"
+        return f"the engine does not do {name} by itself"
+
+    return why
+
+
+def _quotient(above: str, below: str) -> tuple[Read, Why]:
+    def read(_m: Measurement, known: Numbers) -> Number | None:
+        a, b = known.get(above), known.get(below)
+        if a is None or b is None or min(a.value, b.value) <= LEAST_NS:
+            return None
+        return Number(value=a.value / b.value, how="derived" if "derived" in (a.how, b.how) else "measured")
+
+    def why(m: Measurement, known: Numbers) -> str:
+        missing = next((name for name in (above, below) if name not in known), None)
+        return _no_phase(missing)(m, known) if missing else "a time is too short: the harness takes as long"
+
+    return read, why
+
+
+def _rate(declared: Literal["operations", "flops", "bytes"]) -> tuple[Read, Why]:
+    def read(m: Measurement, known: Numbers) -> Number | None:
+        count, total = getattr(m, declared), known.get("total")
+        if not count or total is None or total.value <= LEAST_NS:
+            return None
+        return Number(value=1e9 * count / total.value, how=total.how)
+
+    def why(m: Measurement, known: Numbers) -> str:
+        if getattr(m, declared) is None:
+            return f"the workload does not declare its {declared}"
+        return (
+            _no_phase("total")(m, known) if "total" not in known else "the time is too short: the harness takes as long"
+        )
+
+    return read, why
+
+
+# --- how counts are read
+
+
+def _memory(field: str) -> tuple[Read, Why]:
+    def read(m: Measurement, _known: Numbers) -> float | None:
+        value: float | None = getattr(m.memory, field, None)
+        return value
+
+    def why(m: Measurement, _known: Numbers) -> str:
+        if m.memory is None:
+            return "not measured"
+        return m.memory.reason or "it could not be told"
+
+    return read, why
+
+
+def _tape(field: str) -> tuple[Read, Why]:
+    def read(m: Measurement, _known: Numbers) -> float | None:
+        value: float | None = getattr(m.tape, field, None)
+        return value
+
+    return read, lambda _m, _known: "the engine does not say"
+
+
+def _accuracy(field: str) -> tuple[Read, Why]:
+    def read(m: Measurement, _known: Numbers) -> float | None:
+        value: float | None = getattr(m.accuracy, field, None)
+        return value
+
+    def why(m: Measurement, _known: Numbers) -> str:
+        return "the gradient was not checked" if m.accuracy is None else "only scalars have units of the last place"
+
+    return read, why
+
+
+def _instructions(m: Measurement, _known: Numbers) -> float | None:
+    return m.instructions.total if m.instructions is not None else None
+
+
+def _no_instructions(m: Measurement, _known: Numbers) -> str:
+    return (m.instructions and m.instructions.reason) or "counted only with --instructions"
+
+
+def _spread(_m: Measurement, known: Numbers) -> float | None:
+    shown = known.get("total") or known.get("primal")
+    return None if shown is None else shown.spread
+
+
+def _no_spread(_m: Measurement, known: Numbers) -> str:
+    return "one process has no spread" if "total" in known or "primal" in known else "no process gave a time"
+
+
+# --- what happens once in a process
+
+
+def _once(name: str, title: str, meaning: str, parts: tuple[str, ...], rank: int | None = None) -> Metric:
+    def in_process(sample: Sample) -> float | None:
+        there = all(part in sample.once_ns for part in parts)
+        return sum(sample.once_ns[part] for part in parts) if there else None
+
+    def read(m: Measurement, _known: Numbers) -> Number | None:
+        values = [value for sample in m.samples if (value := in_process(sample)) is not None]
+        return times.over_processes(values, values) if values else None
+
+    return Metric(
+        name, title, "time", meaning, read, lambda _m, _known: "no process gave a time", in_process=in_process,
+        digits=3, rank=rank, csv=f"{name}_ns",
+    )  # fmt: skip
+
+
+# Why these budgets: floors of interleaved processes agree within 2 %, so 5 % can be told from noise; callgrind repeats
+# itself to 0.1 %; the peak of memory moves a little with the length of names; counts repeat exactly. Rounding errors
+# differ by small factors between C libraries and BLAS kernels, and a mistake of rule or order by many powers of ten.
+_TIME = Budget(share=0.05)
+REGISTRY: tuple[Metric, ...] = (
+    phase("primal", "the function alone, nothing recorded", 7),
+    phase("forward", "evaluate and record", 2, _TIME),
+    phase("backward", "propagate derivatives through the recording", 1, _TIME),
+    phase("total", "value and gradient: forward and then backward", 0, _TIME),
+    Metric(
+        "spread", "spread", "share", "how far the typical process lies above the fastest", _spread, _no_spread,
+        rank=0, csv="spread_ratio",
+    ),
+    Metric(
+        "backward_forward", "bwd/fwd", "ratio", "backward as a multiple of forward", *_quotient("backward", "forward"),
+        rank=8, csv="backward_forward_ratio",
+    ),
+    # Theory: a gradient costs at most about four evaluations, however many inputs there are.
+    Metric(
+        "gradient_primal", "grad/primal (theory: ≤ 4)", "ratio", "total as a multiple of the function alone",
+        *_quotient("total", "primal"), rank=6, csv="gradient_primal_ratio",
+    ),
+    Metric(
+        "operations_per_s", "ops/s", "rate", "operations of one evaluation over total", *_rate("operations"),
+        better="higher", rank=9,
+    ),
+    Metric(
+        "flops_per_s", "FLOP/s", "flops", "arithmetic of value and gradient over total", *_rate("flops"),
+        better="higher", rank=3,
+    ),
+    Metric(
+        "bytes_per_s", "B/s", "traffic", "memory traffic of value and gradient over total", *_rate("bytes"),
+        better="higher", rank=15,
+    ),
+    Metric(
+        "allocations", "allocs", "count", "heap allocations in one iteration, less those of plain numbers or arrays",
+        *_memory("allocations"), exact=True, depends=OF_ALLOCATORS, budget=Budget(), fitted=True, rank=4,
+        csv="allocations_per_iteration",
+    ),
+    Metric(
+        "allocated_bytes", "allocated", "bytes", "bytes asked for in one iteration, less those of plain arrays",
+        *_memory("allocated_bytes"), fitted=True, csv="allocated_bytes_per_iteration",
+    ),
+    Metric(
+        "leaked_bytes", "leaked", "bytes", "bytes that each iteration leaves behind", *_memory("leaked_bytes"),
+        exact=True, budget=Budget(), csv="leaked_bytes_per_iteration",  # depends on nothing: none is none everywhere
+    ),
+    Metric(
+        "peak_bytes", "peak", "bytes", "most memory alive at once while preparing and in one iteration",
+        *_memory("peak_bytes"), exact=True, depends=OF_ALLOCATORS, budget=Budget(share=0.05), digits=3, settled=0.02,
+        fitted=True, rank=10,
+    ),
+    Metric(
+        "retained_bytes", "retained", "bytes", "memory alive after forward, kept for backward",
+        *_memory("retained_bytes"), rank=12,
+    ),
+    Metric(
+        "tape_instructions", "tape", "count", "instructions on the tape, as the engine counts them",
+        *_tape("instructions"), exact=True, budget=Budget(), fitted=True, rank=11, aliases=("tape",),
+    ),
+    Metric(
+        "tape_bytes", "tape bytes", "bytes", "bytes of the tape, as the engine counts them", *_tape("saved_bytes"),
+        rank=16,
+    ),
+    Metric("tape_values", "tape values", "count", "values on the tape", *_tape("values")),
+    Metric("tape_adjoints", "adjoints", "count", "adjoints of the tape", *_tape("adjoints")),
+    Metric(
+        "instructions", "instrs", "count", "machine instructions of one iteration, from callgrind", _instructions,
+        _no_instructions, exact=True, depends=("system", "machine", "cpu", "libc", "python", "numpy"),
+        budget=Budget(share=0.01), digits=4, settled=0.005, rank=14, csv="machine_instructions_per_iteration",
+    ),
+    Metric(
+        "error_ulps", "error", "ulp", "largest error of the gradient, in units of the last place",
+        *_accuracy("ulps"), rank=5,
+    ),
+    Metric(
+        "gradient_error", "rel. error", "relative", "largest relative error of the gradient",
+        *_accuracy("relative_error"), exact=True, budget=Budget(factor=10.0), digits=2, settled=1.0, rank=5,
+        csv="relative_error",
+    ),
+    _once("import", "import", "importing the engine, in a fresh process", ("import",)),
+    _once("prepare", "prepare", "what the engine does once for a function: build, trace, freeze", ("prepare",)),
+    _once(
+        "first_call", "first call", "until the first result: prepare and the first iteration, with what it compiles",
+        ("prepare", "first_call"), rank=13,
+    ),
+    _once("warm_up", "warm-up", "until blocks take the same time", ("warm_up",)),
+)  # fmt: skip
+_BY_NAME = {name: entry for entry in REGISTRY for name in (entry.name, *entry.aliases)}
+
+
+def metric(name: str) -> Metric:
+    """The metric of that name; what the registry does not have is a phase that a session declares."""
+    return _BY_NAME.get(name) or phase(name, f"the phase {name}, which the engine declares", None)
+
+
+def is_known(name: str) -> bool:
+    """Whether the registry has it."""
+    return name in _BY_NAME
+
+
+def phases() -> list[str]:
+    """The phases of the registry, in order."""
+    return [entry.name for entry in REGISTRY if entry.phase]
+
+
+def metrics_of(measurement: Measurement) -> list[Metric]:
+    """The registry, and after it the further phases that this engine's sessions declared."""
+    names = dict.fromkeys(name for sample in measurement.samples for name in sample.phases)
+    return [*REGISTRY, *(metric(name) for name in names if name not in _BY_NAME)]
+
+
+def numbers(measurement: Measurement) -> dict[str, Number]:
+    """All that a measurement has. A cell that did not run to its end has no times; its error may still be known."""
+    known: dict[str, Number] = times.times(measurement) if measurement.status == "ok" else {}
+    found: dict[str, Number] = {}
+    for entry in metrics_of(measurement):
+        value = entry.read(measurement, known | found if not entry.phase else known)
+        if value is not None:
+            found[entry.name] = value if isinstance(value, Number) else Number(value=value)
+    return found
+
+
+def harness_ns(measurement: Measurement) -> float | None:
+    """What one empty call costs: subtracted from every time."""
+    costs = [sample.harness_ns for sample in measurement.samples]
+    return median(costs) if costs else None

@@ -1,0 +1,18 @@
+"""The number: one metric of one cell, as it is shown and compared everywhere."""
+
+from gradmark.records.record import Record
+from gradmark.records.sample import How
+
+
+class Number(Record, frozen=True, kw_only=True):
+    """One number. Of a time, `value` is the fastest block over all processes; the rest says how far to trust it."""
+
+    value: float
+    how: How = "measured"
+    processes: int = 0  # that it was seen in; 0 for what is counted once for the cell
+    spread: float | None = None  # how far the typical process lies above the value, as a share; None for one process
+    # For files and on demand: the median over processes of the medians of their blocks, with its interval.
+    median: float | None = None
+    low: float | None = None
+    high: float | None = None
+    coverage: float | None = None  # of low to high; where it is below 0.95 that is a range, not an interval

@@ -1,0 +1,109 @@
+"""Times: from the blocks of all processes to one number for each phase.
+
+The number is the fastest block over all processes: noise only ever adds, so on shared machines it is the steadiest. A
+part of an iteration never exceeds the whole: where a part's fastest block does, the machine was never calm while that
+part was timed, and the part is computed as the whole less the other part.
+"""
+
+from collections.abc import Sequence
+from statistics import median
+
+from gradmark.records.measurement import Measurement
+from gradmark.records.number import Number
+from gradmark.records.order import interval_of_median
+from gradmark.records.sample import Sample
+from gradmark.records.warning import Code, Warning
+
+WHOLE, PARTS = "total", ("forward", "backward")
+# Forward and backward alone may be faster than in turns, by what the caches hold; not by more than half.
+UNEXPLAINED = 1.5
+# One process proves nothing: its parts may have met calm moments that the whole did not.
+LEAST_PROCESSES = 2
+# What is left of an empty call after the subtraction of the harness: up to 5 ns.
+HARNESS_ERROR_NS = 5.0
+
+
+def floors(samples: Sequence[Sample], phase: str) -> list[float]:
+    """The fastest block of each process that timed the phase by itself, in the order of the processes."""
+    timed = (sample.phases.get(phase) for sample in samples)
+    return [part.floor_ns for part in timed if part is not None and part.block_ns and part.how == "measured"]
+
+
+def times(measurement: Measurement) -> dict[str, Number]:
+    """Every phase that was timed or can be computed."""
+    samples = measurement.samples
+    names = dict.fromkeys(name for sample in samples for name in sample.phases)
+    found = {name: number for name in names if (number := _timed(samples, name))}
+    whole = found.get(WHOLE)
+    if whole is None:
+        return found
+    if "backward" in found and unrepeatable(samples):
+        del found["backward"]
+    for part, other in (PARTS, PARTS[::-1]):
+        if part in found and found[part].value > whole.value:
+            del found[part]
+            if other in found and found[other].value < whole.value and not _own_total(samples):
+                found[part] = _rest(whole, found[other])
+    if "forward" in found and "backward" not in found and found["forward"].value < whole.value:
+        found["backward"] = _rest(whole, found["forward"])
+    return found
+
+
+def unrepeatable(samples: Sequence[Sample]) -> bool:
+    """Whether the parts are too fast for the whole in every process: backward then does less when it is repeated."""
+    judged = [sample for sample in samples if {WHOLE, *PARTS} <= sample.phases.keys()]
+    return len(judged) >= LEAST_PROCESSES and all(_unexplained(sample) for sample in judged)
+
+
+def _unexplained(sample: Sample) -> bool:
+    parts = [sample.phases[name] for name in PARTS]
+    if any(part.how == "derived" for part in parts):
+        return False
+    together = sum(part.floor_ns for part in parts)
+    return sample.phases[WHOLE].floor_ns > UNEXPLAINED * together + 100 * HARNESS_ERROR_NS
+
+
+def warnings(measurement: Measurement) -> list[Warning]:
+    """What the times themselves give reason to say. An engine with a total of its own says that it does more."""
+    samples = measurement.samples
+    if _own_total(samples) or not unrepeatable(samples):
+        return []
+    apart = sum(min(floors(samples, part)) for part in PARTS)
+    together = min(floors(samples, WHOLE))
+    return [Warning(code=Code.UNREPEATABLE, numbers={"apart_ns": apart, "together_ns": together})]
+
+
+def _own_total(samples: Sequence[Sample]) -> bool:
+    return any(sample.own_total for sample in samples)
+
+
+def _timed(samples: Sequence[Sample], phase: str) -> Number | None:
+    values = floors(samples, phase)
+    if not values:
+        return None
+    return over_processes(values, [median(s.phases[phase].block_ns) for s in samples if _has(s, phase)])
+
+
+def _has(sample: Sample, phase: str) -> bool:
+    part = sample.phases.get(phase)
+    return part is not None and bool(part.block_ns) and part.how == "measured"
+
+
+def over_processes(fastest: Sequence[float], typical: Sequence[float]) -> Number:
+    """One number of the fastest and the typical time of each process."""
+    value = min(fastest)
+    low, high, coverage = interval_of_median(typical)
+    several = len(fastest) > 1
+    return Number(
+        value=value,
+        processes=len(fastest),
+        spread=median(fastest) / value - 1.0 if several and value > 0 else None,
+        median=median(typical),
+        low=low,
+        high=high,
+        coverage=coverage if several else None,
+    )
+
+
+def _rest(whole: Number, part: Number) -> Number:
+    return Number(value=whole.value - part.value, how="derived", processes=whole.processes)

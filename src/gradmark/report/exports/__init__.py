@@ -1,0 +1,1 @@
+"""Files for other tools: CSV, JSON, markdown, Go's benchmark format, JUnit, Bencher."""

@@ -1,0 +1,1 @@
+"""What every renderer shows, as plain data."""

@@ -1,0 +1,255 @@
+"""Notes: what a reader must know of a run beside its numbers, in words, each with what to do next.
+
+In: a run, fits over sizes, suspects. Out: `Note`s, warnings first. What concerns many rows is said once.
+"""
+
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from statistics import median
+from typing import Literal
+
+from gradmark import units
+from gradmark.records import Fit, Record, Run, Settings, Status, Summary
+from gradmark.report.model.characters import one_line, some
+from gradmark.report.model.rows import WORDS, Row, rows
+
+# A gradient that sums a thousand rounded terms can be off by about as many units; beyond that digits are being lost.
+ULPS_LIMIT = 1000
+# Less than a byte per iteration is a cache that grew once during the pass, not something that every iteration leaves.
+LEAK_LIMIT_BYTES = 1.0
+FRESH = ":fresh"
+TOOLS = ("memray", "valgrind", "callgrind")
+
+
+class Note(Record, frozen=True, kw_only=True):
+    """One sentence or two under the tables."""
+
+    level: Literal["warning", "info"]
+    text: str
+
+
+def notes(
+    run: Run,
+    fits: Sequence[tuple[str, Sequence[Fit]]],
+    suspects: Sequence[str],
+    summaries: Sequence[Summary] | None = None,
+) -> list[Note]:
+    """All notes of a run. Each fit has the name of its workload; `summaries` spare making them again."""
+    shown = rows(run, summaries)
+    fine = [row for row in shown if row.status == "ok"]
+    found = [
+        *_failures(shown, run.settings),
+        *_unsteady(fine),
+        *_growth(run, fits, suspects),
+        *_inaccurate(fine),
+        *_leaks(fine),
+        *_allocations(fine),
+        *_reuse(fine),
+        *_unmeasured(fine),
+        *_other_warnings(shown),
+        *_unfinished(run),
+        *_devices(run),
+        *_workers(run),
+        *_harness(run),
+    ]
+    return sorted(found, key=lambda note: note.level == "info")
+
+
+def _warning(text: str) -> Note:
+    return Note(level="warning", text=text)
+
+
+def _info(text: str) -> Note:
+    return Note(level="info", text=text)
+
+
+def _command(row: Row, *engines: str) -> str:
+    """What measures this workload again; a user's workload is named by its file."""
+    words = ["gradmark", "run", row.cell.file or row.cell.workload]
+    for engine in (row.cell.engine, *engines):
+        words += ["-e", engine]
+    return f"`{_quoted(words)}`"
+
+
+def _ops(row: Row) -> str:
+    return f"`{_quoted(['gradmark', 'ops', '-e', row.cell.engine])}`"
+
+
+def _quoted(words: Iterable[str]) -> str:
+    return " ".join(shlex.quote(one_line(word)) for word in words)
+
+
+def _place(row: Row) -> str:
+    return f"{row.workload} on {row.engine}"
+
+
+def _failures(shown: list[Row], settings: Settings) -> Iterator[Note]:
+    groups: dict[tuple[Status, str, str], list[Row]] = {}
+    for row in shown:
+        if row.status != "ok":
+            groups.setdefault((row.status, row.engine, row.message), []).append(row)
+    for (status, engine, message), members in groups.items():
+        what = f"{WORDS[status]} on {engine}: {some([row.workload for row in members])}"
+        # Messages come from anywhere; a sentence of ours follows.
+        said = f" ({message.rstrip('.')})" if message else ""
+        note = _info if status in ("unsupported", "skipped") else _warning
+        yield note(f"{what}{said}. {_after_failure(members[0], settings)}")
+
+
+def _after_failure(row: Row, settings: Settings) -> str:
+    match row.status:
+        case "unsupported":
+            return "Choose another engine with `-e` for it; `gradmark list` names them."
+        case "wrong-gradient":
+            return f"It was not timed. Compare with an independent gradient: {_command(row, 'finite-difference')}."
+        case "skipped":
+            return "It is measured once the smaller size passes."
+        case "timeout":
+            return f"The limit is {settings.timeout_s:g} s; raise it: {_command(row)} with `--timeout`."
+        case "out-of-memory":
+            limit = units.size(settings.memory_limit_bytes)
+            return f"The limit is {limit}; raise it: {_command(row)} with `--memory-limit`."
+        case _:
+            return f"Run it alone: {_command(row)}; `--format json` shows the whole message."
+
+
+def _unsteady(fine: list[Row]) -> Iterator[Note]:
+    unsteady = sorted((row for row in fine if not row.steady), key=lambda row: -(row.spread or 0.0))
+    if unsteady:
+        names = [f"{_place(row)}{'' if row.spread is None else f' ±{row.spread * 100:.0f} %'}" for row in unsteady]
+        yield _warning(
+            f"unsteady: {some(names)}. Do not compare these times. Close other programs, see what `gradmark doctor` "
+            "says of this machine, and measure again with `--full`, which takes more processes."
+        )
+
+
+def _growth(run: Run, fits: Sequence[tuple[str, Sequence[Fit]]], suspects: Sequence[str]) -> Iterator[Note]:
+    workloads = {m.cell.workload for m in run.measurements}
+    for name, members in fits:
+        steep = [
+            f"{fit.metric} as n^{fit.p:.2f} ({fit.low:.2f} to {fit.high:.2f})"
+            for fit in members
+            if fit.verdict == "superlinear"
+        ]
+        if steep:
+            # The name may say more than the workload ("poly tapegrad"); the command takes only the workload.
+            workload = max((w for w in workloads if name.startswith(w)), key=len, default="WORKLOAD")
+            command = f"`{_quoted(['gradmark', 'scale', workload])}`"
+            yield _warning(
+                f"{one_line(name)} grows faster than linearly: {', '.join(steep)}. {command} shows the sweep."
+            )
+    for suspect in suspects:
+        yield _warning(one_line(suspect))
+
+
+def _inaccurate(fine: list[Row]) -> Iterator[Note]:
+    for row in fine:
+        # "not within", not "beyond": an error that is not a number is not accurate either.
+        if row.ulps is not None and not row.ulps <= ULPS_LIMIT:
+            yield _warning(
+                f"inaccurate: the gradient of {_place(row)} is off by {units.count(row.ulps)} units of the last place, "
+                f"though within the engine's tolerance. {_ops(row)} shows the error of each operator."
+            )
+
+
+def _by_engine(rows: list[Row]) -> list[tuple[str, list[Row]]]:
+    return [(name, [row for row in rows if row.engine == name]) for name in dict.fromkeys(row.engine for row in rows)]
+
+
+def _leaks(fine: list[Row]) -> Iterator[Note]:
+    for engine, counted in _by_engine([row for row in fine if row.leaked_bytes is not None]):
+        leaking = [row for row in counted if (row.leaked_bytes or 0.0) >= LEAK_LIMIT_BYTES]
+        if leaking:
+            most = max(leaking, key=lambda row: row.leaked_bytes or 0.0)
+            kept = units.size(most.leaked_bytes or 0.0)
+            several = f"{engine} on {len(leaking)} of {len(counted)} rows, most on {most.workload}:"
+            yield _warning(
+                f"leak: {_place(most) if len(leaking) == 1 else several} keeps {kept} more after each iteration. "
+                f"See whether it goes on: {_command(most)} with `--full`."
+            )
+
+
+def _allocations(fine: list[Row]) -> Iterator[Note]:
+    for engine, counted in _by_engine([row for row in fine if row.allocations is not None]):
+        most = max(counted, key=lambda row: row.allocations or 0.0)
+        allocating = sum((row.allocations or 0.0) > 0 for row in counted)
+        if allocating:
+            yield _info(
+                f"{engine} allocates on {allocating} of {len(counted)} rows, most on {most.workload}: "
+                f"{units.count(most.allocations or 0.0)} per iteration. "
+                f"{_ops(most)} shows which operators do."
+            )
+
+
+def _reuse(fine: list[Row]) -> Iterator[Note]:
+    """The same engine with a fresh tape in each iteration: what reuse is worth."""
+    by_place = {(row.cell.suite, row.workload, row.engine): row for row in fine}
+    for (suite, workload, engine), row in by_place.items():
+        fresh = by_place.get((suite, workload, engine + FRESH))
+        if fresh is None or row.time is None or fresh.time is None or row.time.floor <= 0:
+            continue
+        # Floors, as everywhere where times are compared.
+        text = (
+            f"reuse: {workload} takes {units.time(row.time.floor)} on {engine} and {units.time(fresh.time.floor)} on "
+            f"{fresh.engine}, {fresh.time.floor / row.time.floor:.2f} times as long"
+        )
+        if row.allocations is not None and fresh.allocations is not None:
+            text += f"; allocations {units.count(row.allocations)} and {units.count(fresh.allocations)}"
+        yield _info(f"{text}. `gradmark hypothesis` measures such pairs interleaved.")
+
+
+def _unmeasured(fine: list[Row]) -> Iterator[Note]:
+    """A tool that is missing or failed. Other reasons (the engine, an option) are the reader's own doing."""
+    for name, title in (("allocations", "allocations and memory"), ("instructions", "machine instructions")):
+        reasons = [row.reasons.get(name, "") for row in fine]
+        for reason in dict.fromkeys(reason for reason in reasons if any(tool in reason for tool in TOOLS)):
+            where = f"{reasons.count(reason)} of {len(fine)} rows"
+            yield _info(f"no {title} on {where}: {reason}. `gradmark doctor` says how to get them.")
+
+
+def _other_warnings(shown: list[Row]) -> Iterator[Note]:
+    places: dict[str, list[str]] = {}
+    for row in shown:
+        for warning in row.warnings:
+            if not warning.startswith("unsteady:"):  # said above, once for all rows
+                places.setdefault(warning, []).append(_place(row))
+    for warning, where in places.items():
+        yield _warning(f"{warning.rstrip('.')}. ({some(where)})")
+
+
+def _unfinished(run: Run) -> Iterator[Note]:
+    measured = {m.cell.id for m in run.measurements}
+    left = [cell for cell in run.planned if cell.id not in measured]
+    if left:
+        command = f"`{_quoted(['gradmark', 'run', '--resume', run.id])}`"
+        yield _warning(f"unfinished: {len(left)} of {len(run.planned)} rows are not measured yet. {command} goes on.")
+
+
+def _devices(run: Run) -> Iterator[Note]:
+    """Whose memory it is, where it is not the host's."""
+    engines = dict.fromkeys(m.cell.engine for m in run.measurements if m.memory is not None and m.memory.of_device)
+    if engines:
+        yield _info(
+            f"device: memory and allocations of {some(list(engines))} are those of its device, by the engine's own "
+            "counters; what the host allocates is not in them."
+        )
+
+
+def _workers(run: Run) -> Iterator[Note]:
+    """Where the processes came from, if they were not started each for itself."""
+    if run.settings.forked and any(m.samples for m in run.measurements):
+        yield _info(
+            "workers: each engine was imported once a round, and every cell had a process forked from that; `import` "
+            "is the same for all cells of a round, and the first call of an engine that keeps what it compiled on disk "
+            "is that of its first process. `--full`, or fewer engines, starts each process afresh."
+        )
+
+
+def _harness(run: Run) -> Iterator[Note]:
+    """What the harness itself costs, because it is not in the numbers."""
+    costs = [sample.harness_ns for m in run.measurements for sample in m.samples]
+    if costs:
+        yield _info(
+            f"harness: a call of an empty function takes {units.time(median(costs))} here; this is subtracted from "
+            "each call, and up to 5 ns of it may be left."
+        )

@@ -1,0 +1,1 @@
+"""Text for people: tables, plots and findings on a terminal."""

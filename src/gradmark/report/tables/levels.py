@@ -1,0 +1,88 @@
+"""Levels: the plots of `gradmark history`, one for each engine on a machine.
+
+In: the histories of one machine. Out: lines of text: what stepped and what moved most, and what was left out.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from gradmark import units
+from gradmark.analyse.histories import Found, Histories, History
+from gradmark.report.model.characters import one_line
+from gradmark.report.tables.plot import WIDTH, Series, history
+
+# More in one plot hide each other, and more plots scroll what was said above them off the screen.
+MOST_SERIES = 6
+MOST_PLOTS = 3
+NARROWEST = 24  # two days beside each other
+MARGIN = 12  # for the numbers on the left
+
+
+def levels(found: Histories, machine: str, phase: str, columns: int) -> list[str]:
+    """The plots of one machine, those with changes first; one line where there is nothing to draw."""
+    groups: dict[str, list[History]] = {}
+    for series in found.series:
+        if series.machine == machine:
+            groups.setdefault(series.engine, []).append(series)
+    runs = {point.run for members in groups.values() for series in members for point in series.points}
+    if len(runs) < 2:
+        return ["", "no plot: one run is one point, and two make a line"]
+    width = min(WIDTH, columns - MARGIN)
+    if width < NARROWEST:
+        return ["", f"no plot: {columns} columns are too narrow for one"]
+    drawn = [engine for engine, members in groups.items() if any(len(series.points) > 1 for series in members)]
+    drawn.sort(key=lambda engine: not _changes(found, groups[engine]))
+    lines = []
+    for engine in drawn[:MOST_PLOTS]:
+        lines += ["", *_plot(found, groups[engine], phase, width)]
+    if drawn[MOST_PLOTS:]:
+        lines += ["", f"not drawn: {', '.join(map(one_line, drawn[MOST_PLOTS:]))}"]
+    return lines
+
+
+def _plot(found: Histories, members: Sequence[History], phase: str, width: int) -> Iterator[str]:
+    """One engine: its series as shares of their first points, or, if it has one series, as times."""
+    lines = [series for series in members if len(series.points) > 1]
+    ranked = sorted(lines, key=lambda series: (not series.changes, -_moved(series)))
+    shown, engine = ranked[:MOST_SERIES], one_line(members[0].engine)
+    runs = dict(sorted((point.run, point.started) for series in shown for point in series.points))
+    order = sorted(runs, key=lambda run: runs[run])
+    places = {run: place for place, run in enumerate(order)}
+    days = len({runs[run][:10] for run in order}) == len(order)
+    names = [runs[run][:10] if days else runs[run][5:16].replace("T", " ") for run in order]
+    steps = sorted({places[change.run] for change in _changes(found, shown) if change.run in places})
+    alone = len(shown) == 1
+    yield from history(
+        names,
+        [
+            Series(
+                name=_name(series),
+                x=[float(places[point.run]) for point in series.points],
+                y=[point.floor_ns / (1.0 if alone else series.points[0].floor_ns) for point in series.points],
+            )
+            for series in shown
+        ],
+        f"{engine}: {phase}" if alone else f"{engine}: {phase}, times that of the first run",
+        units.time if alone else "{:.2f}".format,
+        steps,
+        width,
+    )
+    if ranked[MOST_SERIES:]:
+        yield f"{len(ranked) - MOST_SERIES} more moved less and are not drawn; `gradmark history WORKLOAD` draws them"
+
+
+def _name(series: History) -> str:
+    return one_line(series.cell.removesuffix(f"@{series.engine}"))
+
+
+def _moved(series: History) -> float:
+    """By how much the largest exceeds the smallest."""
+    floors = [point.floor_ns for point in series.points]
+    return max(floors) / min(floors)
+
+
+def _changes(found: Histories, members: Sequence[History]) -> list[Found]:
+    """Those of the series, and those of all of the engine."""
+    own = [change for series in members for change in series.changes]
+    first = members[0]
+    groups = [group for group in found.together if (group.machine, group.engine) == (first.machine, first.engine)]
+    return own + [change for group in groups for change in group.changes]

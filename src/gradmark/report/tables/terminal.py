@@ -1,0 +1,129 @@
+"""The terminal: tables and notes for people, printed with rich.
+
+In: tables, notes and a console. Out: text that fits the console's width; the columns that do not are named.
+User-given text is always a `Text`, never markup.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gradmark.report.model.characters import one_line
+from gradmark.report.model.columns import Column, cells, columns, legend
+from gradmark.report.model.notes import Note
+from gradmark.report.model.sides import FIRST, TIED, Side
+from gradmark.report.model.tables import Table
+
+if TYPE_CHECKING:  # rich takes 50 ms to import; only printing pays for it
+    from rich.console import Console
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+# Wider names are folded, so that one long name does not push the numbers off the screen; shares of the width.
+WIDEST = {"workload": 2 / 5, "engine": 1 / 5}
+STYLES = {"warning": "yellow", "info": "none"}
+
+
+def print_tables(tables: Sequence[Table], notes: Sequence[Note], console: "Console") -> None:
+    """Prints every table with its legend, then the notes."""
+    if not tables:
+        console.print(_text("Nothing was measured. `gradmark list` shows what there is."))
+    for table in tables:
+        _print_table(table, console)
+    for note in notes:
+        console.print(_text(f"{note.level}: {note.text}", STYLES[note.level]))
+
+
+def print_sides(sides: Sequence[Side], notes: Sequence[Note], console: "Console") -> None:
+    """Prints engines side by side; columns that do not fit go to a second table under the first."""
+    for side in sides:
+        console.print(_text(side.title, "bold"))
+        for start, end in _portions(side, console.width):
+            console.print(_side_grid(side, start, end))
+        for remark in side.remarks:
+            console.print(_text(remark, "dim"))
+        console.print()
+    for note in notes:
+        console.print(_text(f"{note.level}: {note.text}", STYLES[note.level]))
+
+
+def _portions(side: Side, width: int) -> list[tuple[int, int]]:
+    """The columns that fit beside each other, one portion after another."""
+    names = max((len(label) for label, _ in side.lines), default=0)
+    found, start, used = [], 0, names
+    for place, engine in enumerate(side.engines):
+        needed = 2 + max(len(engine), *(len(texts[place]) for _, texts in side.lines))
+        if used + needed > width and place > start:
+            found.append((start, place))
+            start, used = place, names
+        used += needed
+    return [*found, (start, len(side.engines))] if side.engines else []
+
+
+def _side_grid(side: Side, start: int, end: int) -> "Grid":
+    from rich import box
+    from rich.table import Table as Grid
+
+    grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    grid.add_column("")
+    for engine in side.engines[start:end]:
+        grid.add_column(_text(engine), justify="right", no_wrap=True)
+    for label, texts in side.lines:
+        best = [FIRST in text or TIED in text for text in texts]
+        grid.add_row(
+            label, *(_text(t, "bold" if b else "none") for t, b in zip(texts[start:end], best[start:end], strict=True))
+        )
+    return grid
+
+
+def _print_table(table: Table, console: "Console") -> None:
+    shown, dropped = _fitting(table, console)
+    console.print(_text(table.title, "bold"))
+    console.print(_grid(table, shown, console))
+    for line in legend(table.rows, shown):
+        console.print(_text(line, "dim"))
+    if dropped:
+        names = ", ".join(column.header.split()[0] for column in dropped)
+        console.print(_text(f"too wide for this terminal: {names}; `--format csv` has all columns", "dim"))
+    console.print()
+
+
+def _fitting(table: Table, console: "Console") -> tuple[list[Column], list[Column]]:
+    """The columns that fit, and those that gave way, the least important first."""
+    shown, dropped = columns(table.rows), list[Column]()
+    boundless = console.options.update(max_width=1 << 20)
+    while console.measure(_grid(table, shown, console), options=boundless).maximum > console.width:
+        least = max(shown, key=lambda column: column.rank)
+        if least.rank == 0:  # what is left folds
+            break
+        shown.remove(least)
+        dropped.append(least)
+    return shown, dropped
+
+
+def _grid(table: Table, shown: Sequence[Column], console: "Console") -> "Grid":
+    from rich import box
+    from rich.table import Table as Grid
+
+    grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for column in shown:
+        # A remark in brackets goes to a line of its own: it is wider than the numbers.
+        header = _text(column.header.split(" (")[0])
+        if " (" in column.header:
+            header.append("\n(" + column.header.split(" (")[1], "dim")
+        share = WIDEST.get(column.key)
+        if share:
+            grid.add_column(header, overflow="fold", max_width=max(8, int(console.width * share)), vertical="top")
+        else:
+            grid.add_column(header, justify="right", no_wrap=True)
+    for row in table.rows:
+        texts = cells(row)
+        # What is wrong or in doubt is coloured; the marks say the same without colour.
+        style = "red" if row.status not in ("ok", "unsupported", "skipped") else "none" if row.steady else "yellow"
+        grid.add_row(*(_text(texts[column.key], style) for column in shown))
+    return grid
+
+
+def _text(text: str, style: str = "none") -> "Text":
+    from rich.text import Text
+
+    return Text(one_line(text), style=style)

@@ -1,0 +1,142 @@
+"""The timer, on a clock that only moves when it is told to."""
+
+import gc
+
+import pytest
+
+from gradmark.measure.worker import timer
+from gradmark.measure.worker.timer import WARM_UP_BLOCKS, Timed, clock_resolution_ns, elapsed_ns, nothing, time_together
+
+
+class Clock:
+    def __init__(self):
+        self.now = 0
+
+    def perf_counter_ns(self):
+        return self.now
+
+    def call(self, ns):
+        """A function that takes so long."""
+
+        def work():
+            self.now += ns
+
+        return work
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    made = Clock()
+    monkeypatch.setattr(timer, "time", made)
+    return made
+
+
+def test_the_smallest_step_is_the_resolution(monkeypatch):
+    class Steps(Clock):
+        def perf_counter_ns(self):
+            self.calls = getattr(self, "calls", 0) + 1
+            return self.calls // 3 * 40  # each value is read three times
+
+    monkeypatch.setattr(timer, "time", Steps())
+    assert clock_resolution_ns() == 40.0
+
+
+def test_one_call(clock):
+    assert elapsed_ns((clock.call(7),), 10, nothing) == 70
+
+
+def test_two_calls_take_turns(clock):
+    order = []
+    elapsed_ns((lambda: order.append("f"), lambda: order.append("b")), 2, lambda: order.append("end"))
+    assert order == ["f", "b", "f", "b", "end"]
+    assert elapsed_ns((clock.call(7), clock.call(2)), 10, nothing) == 90
+
+
+def test_waiting_for_the_device_is_timed(clock):
+    assert elapsed_ns((nothing,), 10, clock.call(500)) == 500
+
+
+def test_what_must_happen_before_is_not_timed(clock):
+    phase = Timed((clock.call(10),), before=clock.call(1_000_000))
+    phase.add_block()
+    assert phase.block_ns == [10.0]
+
+
+@pytest.mark.parametrize("ns", [1, 7, 130, 5_000, 2_000_000])
+def test_a_block_is_long_enough(clock, ns):
+    phase = Timed((clock.call(ns),))
+    phase.warm_up(1_000_000)
+    assert phase.iterations * ns >= 1_000_000
+    assert phase.iterations == 1 or phase.iterations * ns < 1_300_000
+    assert phase.warm_up_ns == clock.now
+
+
+def blocks(clock, durations):
+    """How many blocks of one iteration a warm-up takes, if they last so long, the last one for ever after."""
+    taken = []
+
+    def call():
+        clock.now += durations[min(len(taken), len(durations) - 1)]
+        taken.append(clock.now)
+
+    phase = Timed((call,))
+    phase.warm_up(1)
+    return len(taken)
+
+
+# The first block may compile and two show that the length is right; what comes after is compared with the one before.
+FIRST = 3
+
+
+def test_a_steady_phase_needs_one_block_more(clock):
+    assert blocks(clock, [100]) == FIRST + 1
+
+
+def test_the_first_block_says_nothing(clock):
+    assert blocks(clock, [9_000_000, 100]) == FIRST + 1
+
+
+def test_warm_up_goes_on_while_blocks_are_unlike(clock):
+    assert blocks(clock, [100, 100, 100, 150, 200, 205]) == FIRST + 3
+
+
+def test_warm_up_goes_on_while_blocks_get_faster(clock):
+    assert blocks(clock, [1000, 1000, 500, 250, 100, 100]) == FIRST + 3
+
+
+def test_warm_up_ends_even_if_it_is_never_steady(clock):
+    assert blocks(clock, [100, 200] * 50) == FIRST + WARM_UP_BLOCKS
+
+
+def test_what_was_timed_before_it_became_fast_is_dropped(clock):
+    cost = [1000]
+    phase = Timed((lambda: clock.call(cost[0])(),))
+    phase.warm_up(1000)
+    phase.add_block()
+    assert (phase.iterations, phase.block_ns) == (1, [1000.0])
+    cost[0] = 10
+    phase.add_block()
+    assert phase.block_ns == [10.0]
+    assert phase.iterations >= 100
+
+
+def test_phases_take_turns(clock):
+    order = []
+    first, second = (Timed((lambda name=name: order.append(name) or clock.call(10)(),)) for name in "ab")
+    time_together([first, second], 3, 10)
+    assert order[-6:] == ["a", "b"] * 3
+    assert (first.block_ns, second.block_ns) == ([10.0] * 3, [10.0] * 3)
+
+
+def test_the_collector_is_off_inside_and_on_after(clock):
+    states = []
+    time_together([Timed((lambda: states.append(gc.isenabled()) or clock.call(10)(),))], 2, 10)
+    assert set(states) == {False}
+    assert gc.isenabled()
+
+
+def test_the_collector_is_on_after_an_error(clock):
+    with pytest.raises(ZeroDivisionError):
+        time_together([Timed((lambda: 1 / 0,))], 2, 10)
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == 0

@@ -21,7 +21,7 @@ from gradmark.gate import timing
 from gradmark.gate.configuration import Budget, Configuration
 from gradmark.measure import process
 from gradmark.measure.job import Job
-from gradmark.measure.orchestrator import cells_of
+from gradmark.measure.plan import cells_of
 from gradmark.records import Cell, Settings
 from gradmark.records.finding import Finding, merged
 from gradmark.revisions.contest import BLOCKS, PAIRS

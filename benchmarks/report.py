@@ -12,7 +12,7 @@ from typing import Any
 
 from gradmark.commands.report import write
 from gradmark.measure.environment import collect
-from gradmark.measure.orchestrator import cells_of
+from gradmark.measure.plan import cells_of
 from gradmark.records import Accuracy, Cell, Measurement, Memory, Phase, Run, Sample, Settings, TapeSize
 from gradmark.workloads.selection import select
 

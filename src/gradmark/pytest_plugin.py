@@ -39,7 +39,8 @@ def gradmark(request: pytest.FixtureRequest) -> "Callable[..., Measurement]":
     ) -> "Measurement":
         from gradmark.engines import discovery
         from gradmark.errors import SelectionError
-        from gradmark.measure.orchestrator import Orchestrator, cells_of, new_run
+        from gradmark.measure.orchestrator import Orchestrator, new_run
+        from gradmark.measure.plan import cells_of
         from gradmark.records import Settings
         from gradmark.store import runs
         from gradmark.workloads.selection import select

@@ -20,7 +20,7 @@ def command(engines: tuple[str, ...], settings: Settings, store: Path) -> None:
     Exit code 1 when a promise is broken, 3 when one cannot be decided.
     """
     from gradmark.analyse.contract import WORKLOADS, contract
-    from gradmark.measure.orchestrator import cells_of
+    from gradmark.measure.plan import cells_of
     from gradmark.workloads.selection import select
 
     engines = engines or (DEFAULT_ENGINE,)

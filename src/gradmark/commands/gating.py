@@ -47,7 +47,7 @@ def planned(
 ) -> list[Cell]:
     """The cells to look at: those of pyproject.toml, or those that were asked for."""
     from gradmark.engines import discovery
-    from gradmark.measure.orchestrator import cells_of
+    from gradmark.measure.plan import cells_of
     from gradmark.workloads.selection import select as choose
 
     engines = engines or configuration.engines

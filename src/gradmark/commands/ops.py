@@ -43,11 +43,11 @@ def command(
 
 def cells_of(kind: str, engines: Sequence[str], dtypes: Sequence[str]) -> list[Cell]:
     """The cells of one kind; of tensors in one dtype, unless more are asked for."""
-    from gradmark.measure import orchestrator
+    from gradmark.measure import plan
     from gradmark.workloads.selection import select
 
     (workload,) = select([WORKLOADS[kind]])
-    return orchestrator.cells_of([workload], engines, full=True, dtypes=dtypes or workload.dtypes[:1])
+    return plan.cells_of([workload], engines, full=True, dtypes=dtypes or workload.dtypes[:1])
 
 
 def print_operations(engine: str, found: Sequence[Operation], dtype: str | None = None) -> None:

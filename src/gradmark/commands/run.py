@@ -56,7 +56,7 @@ def command(
     SELECT is a suite, a workload, a glob, or a Python file with workloads; without it, the scalar suite and the short
     part of the tensor suite.
     """
-    from gradmark.measure.orchestrator import cells_of
+    from gradmark.measure.plan import cells_of
     from gradmark.report.model.rows import row_name
     from gradmark.store import runs
     from gradmark.workloads.selection import select as choose

@@ -24,7 +24,7 @@ def command(workload: str, engines: tuple[str, ...], dtypes: tuple[str, ...], se
     """
     from gradmark.analyse.growth import LEAST_SIZES, families, growth
     from gradmark.analyse.scaling import counted_in
-    from gradmark.measure.orchestrator import cells_of
+    from gradmark.measure.plan import cells_of
     from gradmark.workloads.selection import select
 
     engines = engines or (DEFAULT_ENGINE,)

@@ -4,7 +4,6 @@ In: cells and settings. Out: a run that grows; it is handed to `keep` after ever
 """
 
 import datetime
-import itertools
 import random
 import secrets
 from collections.abc import Callable, Iterator, Sequence
@@ -12,12 +11,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from gradmark.engines import discovery
 from gradmark.measure import environment, inspector, process
 from gradmark.measure.job import Job, Result
 from gradmark.measure.pool import Workers
 from gradmark.records import FORMAT_VERSION, Cell, Instructions, Measurement, Run, Sample, Settings
-from gradmark.workloads.workload import Workload
 
 # callgrind slows a worker down by about 50 times.
 CALLGRIND_SLOWDOWN = 100
@@ -32,37 +29,6 @@ class Step:
     done: int
     steps: int
     text: str
-
-
-def cells_of(
-    workloads: Sequence[Workload], engines: Sequence[str], *, full: bool, dtypes: Sequence[str] = ()
-) -> list[Cell]:
-    """Every engine on every workload, size and dtype, with the engines that a workload wants beside them.
-
-    Without dtypes: all that a workload has if full, else its first.
-    """
-    found: dict[str, Cell] = {}
-    for workload in workloads:
-        usual = workload.dtypes if full else workload.dtypes[:1]
-        chosen = [dtype for dtype in workload.dtypes if dtype in dtypes] if dtypes else usual
-        beside = [f"{e}{other}" if other.startswith(":") else other for other in workload.also for e in engines]
-        together = [*engines, *(b for b in beside if discovery.exists(b))]
-        for params, dtype, engine in itertools.product(workload.points(full=full), chosen, together):
-            cell = Cell(
-                engine=engine,
-                workload=workload.name,
-                suite=workload.suite,
-                params=params,
-                kind=workload.kind,
-                dtype=dtype,
-                device=discovery.DEVICES.get(engine, "cpu"),
-                file=None if (workload.file or "").startswith(_HERE) else workload.file,
-            )
-            found[cell.id] = cell
-    return list(found.values())
-
-
-_HERE = __file__.rsplit("measure", 1)[0]
 
 
 def new_run(cells: Sequence[Cell], settings: Settings) -> Run:

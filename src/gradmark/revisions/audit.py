@@ -11,7 +11,7 @@ from pathlib import Path
 from gradmark.analyse.resampling import SEED
 from gradmark.gate import timing
 from gradmark.gate.configuration import Configuration
-from gradmark.measure.orchestrator import cells_of
+from gradmark.measure.plan import cells_of
 from gradmark.measure.process import Place
 from gradmark.records import Record, Settings
 from gradmark.records.finding import Gate

@@ -8,7 +8,8 @@ import pytest
 
 from gradmark.measure import inspector, process
 from gradmark.measure.job import Job
-from gradmark.measure.orchestrator import Orchestrator, cells_of, new_run
+from gradmark.measure.orchestrator import Orchestrator, new_run
+from gradmark.measure.plan import cells_of
 from gradmark.records import Cell, Settings
 from gradmark.workloads.selection import select
 

@@ -1,0 +1,85 @@
+"""Events: what happens during a run, one after another. A run file is a list of them; a run is what they add up to.
+
+In: a begun run and events. Out: the run as it stands. Adding an event costs the same whatever the size of the run.
+"""
+
+import msgspec
+
+from gradmark.records.measurement import Instructions, Measurement, Status
+from gradmark.records.record import Record
+from gradmark.records.run import Run
+from gradmark.records.sample import Sample
+
+
+class Inspected(Record, frozen=True, kw_only=True, tag=True):
+    """A cell was looked at before anything was timed: its exact metrics, or why it has none. It has no samples."""
+
+    measurement: Measurement
+
+
+class Sampled(Record, frozen=True, kw_only=True, tag=True):
+    """One process measured a cell."""
+
+    cell: str  # the cell's id
+    sample: Sample
+
+
+class Stopped(Record, frozen=True, kw_only=True, tag=True):
+    """A cell that was inspected cannot be measured any further."""
+
+    cell: str
+    status: Status
+    message: str = ""
+
+
+class Counted(Record, frozen=True, kw_only=True, tag=True):
+    """Machine instructions of a cell."""
+
+    cell: str
+    instructions: Instructions
+
+
+class Finished(Record, frozen=True, kw_only=True, tag=True):
+    """Everything that was planned was done."""
+
+
+Event = Inspected | Sampled | Stopped | Counted | Finished
+
+
+class GrowingRun:
+    """A run that events are added to."""
+
+    def __init__(self, begun: Run) -> None:
+        self._begun = begun
+        self._measured = {m.cell.id: m for m in begun.measurements}
+        self._samples: dict[str, list[Sample]] = {m.cell.id: list(m.samples) for m in begun.measurements}
+        self.finished = begun.finished
+
+    def add(self, event: Event) -> None:
+        """One thing more that happened."""
+        match event:
+            case Inspected(measurement=measurement):
+                self._measured[measurement.cell.id] = measurement
+                self._samples.setdefault(measurement.cell.id, list(measurement.samples))
+            case Sampled(cell=cell, sample=sample):
+                self._samples[cell].append(sample)
+            case Stopped(cell=cell, status=status, message=message):
+                self._measured[cell] = msgspec.structs.replace(self._measured[cell], status=status, message=message)
+            case Counted(cell=cell, instructions=instructions):
+                self._measured[cell] = msgspec.structs.replace(self._measured[cell], instructions=instructions)
+            case Finished():
+                self.finished = True
+
+    def measurement(self, cell: str) -> Measurement | None:
+        """What is known of a cell so far."""
+        found = self._measured.get(cell)
+        if found is None:
+            return None
+        ordered = sorted(self._samples[cell], key=lambda sample: sample.process)
+        return msgspec.structs.replace(found, samples=ordered)
+
+    @property
+    def run(self) -> Run:
+        """The run as it stands, its measurements in the order of the plan."""
+        found = [m for cell in self._begun.planned if (m := self.measurement(cell.id)) is not None]
+        return msgspec.structs.replace(self._begun, measurements=found, finished=self.finished)

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from gradmark.commands.measuring import DEFAULT_ENGINE, dtype_option, measure, measuring, refuse_nothing
-from gradmark.commands.run import show
+from gradmark.commands.showing import show
 from gradmark.engines import discovery
 from gradmark.errors import SelectionError
 from gradmark.records import Fit, Settings

@@ -122,7 +122,7 @@ class Orchestrator:
             ]
             once, twice = counts
             if isinstance(once, str) or isinstance(twice, str):
-                found = Instructions(reason=next(c for c in counts if isinstance(c, str)))
+                found = Instructions(reason=next(c for c in counts if isinstance(c, str)), lacks_tool=True)
             else:
                 found = Instructions(total=(twice - once) / iterations)
         self._put(msgspec.structs.replace(known, instructions=found))

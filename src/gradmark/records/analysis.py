@@ -4,38 +4,33 @@ from typing import Literal
 
 from gradmark.records.cell import Cell
 from gradmark.records.measurement import Status
+from gradmark.records.number import Number
 from gradmark.records.record import Record
-from gradmark.records.sample import How
 from gradmark.records.warning import Warning
 
 
-class Estimate(Record, frozen=True, kw_only=True):
-    """A number over processes: the median with its bootstrap interval, and the floor that comparisons use."""
-
-    median: float
-    low: float
-    high: float
-    floor: float
-    processes: int
-    how: How = "measured"
-
-
 class Summary(Record, frozen=True, kw_only=True):
-    """What a measurement says."""
+    """What a measurement says: its numbers by metric, as they are shown and compared, and why others are missing."""
 
     cell: Cell
     status: Status
     message: str
-    phases: dict[str, Estimate]
-    once: dict[str, Estimate]
-    ratio: float | None = None  # backward / forward
-    gradient_ratio: float | None = None  # total / primal; cheap-gradient theory bounds it by about 4
-    operations_per_s: float | None = None
-    flops_per_s: float | None = None  # of total, as the next
-    bytes_per_s: float | None = None
-    harness_ns: float | None = None
+    numbers: dict[str, Number] = {}
+    reasons: dict[str, str] = {}  # why a metric has no number
+    shape: str = ""  # of the first input; numbers have none
     steady: bool = True
     warnings: list[Warning] = []
+    lacks_tool: list[str] = []  # memory, instructions: not counted because a tool is missing or failed
+
+    def value(self, metric: str) -> float | None:
+        """A number as it is shown; None if it is missing."""
+        number = self.numbers.get(metric)
+        return None if number is None else number.value
+
+    @property
+    def time(self) -> Number | None:
+        """The one time that stands for the row: of total, or of primal if there is no total."""
+        return self.numbers.get("total") or self.numbers.get("primal")
 
 
 class Fit(Record, frozen=True, kw_only=True):

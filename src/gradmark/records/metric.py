@@ -10,6 +10,7 @@ from typing import Literal
 
 from gradmark.records import times
 from gradmark.records.budget import Budget
+from gradmark.records.cell import Kind
 from gradmark.records.measurement import Measurement
 from gradmark.records.number import Number
 from gradmark.records.sample import Sample
@@ -30,7 +31,7 @@ class Metric:
     """One thing that is measured."""
 
     name: str
-    title: str  # as tables head it
+    title: str  # as tables head it; metrics of one title share a column, which shows the first that a row has
     unit: Unit
     meaning: str  # one sentence, for legends and the reference
     read: Read
@@ -45,6 +46,7 @@ class Metric:
     settled: float = 0.0  # a share: a baseline is not rewritten for less
     fitted: bool = False  # cost(n) = a + b·n^p over sizes
     phase: bool = False  # timed by itself in blocks
+    kinds: tuple[Kind, ...] = ("scalar", "tensor")  # of workloads that it says something of
     rank: int | None = None  # how soon its column gives way on a narrow terminal, 0 never; None: it has no column
     csv: str = ""  # its column in CSV files, if not its name
     aliases: tuple[str, ...] = ()  # older names
@@ -231,15 +233,15 @@ REGISTRY: tuple[Metric, ...] = (
     ),
     Metric(
         "operations_per_s", "ops/s", "rate", "operations of one evaluation over total", *_rate("operations"),
-        better="higher", rank=9,
+        better="higher", kinds=("scalar",), rank=9,
     ),
     Metric(
-        "flops_per_s", "FLOP/s", "flops", "arithmetic of value and gradient over total", *_rate("flops"),
-        better="higher", rank=3,
+        "flops_per_s", "rate", "flops", "arithmetic of value and gradient over total", *_rate("flops"),
+        better="higher", kinds=("tensor",), rank=3,
     ),
     Metric(
-        "bytes_per_s", "B/s", "traffic", "memory traffic of value and gradient over total", *_rate("bytes"),
-        better="higher", rank=15,
+        "bytes_per_s", "rate", "traffic", "memory traffic of value and gradient over total", *_rate("bytes"),
+        better="higher", kinds=("tensor",), rank=3,
     ),
     Metric(
         "allocations", "allocs", "count", "heap allocations in one iteration, less those of plain numbers or arrays",
@@ -261,15 +263,15 @@ REGISTRY: tuple[Metric, ...] = (
     ),
     Metric(
         "retained_bytes", "retained", "bytes", "memory alive after forward, kept for backward",
-        *_memory("retained_bytes"), rank=12,
+        *_memory("retained_bytes"), kinds=("tensor",), rank=12,
     ),
     Metric(
         "tape_instructions", "tape", "count", "instructions on the tape, as the engine counts them",
         *_tape("instructions"), exact=True, budget=Budget(), fitted=True, rank=11, aliases=("tape",),
     ),
     Metric(
-        "tape_bytes", "tape bytes", "bytes", "bytes of the tape, as the engine counts them", *_tape("saved_bytes"),
-        rank=16,
+        "tape_bytes", "tape", "bytes", "bytes of the tape, as the engine counts them", *_tape("saved_bytes"),
+        rank=11,
     ),
     Metric("tape_values", "tape values", "count", "values on the tape", *_tape("values")),
     Metric("tape_adjoints", "adjoints", "count", "adjoints of the tape", *_tape("adjoints")),
@@ -283,7 +285,7 @@ REGISTRY: tuple[Metric, ...] = (
         *_accuracy("ulps"), rank=5,
     ),
     Metric(
-        "gradient_error", "rel. error", "relative", "largest relative error of the gradient",
+        "gradient_error", "error", "relative", "largest relative error of the gradient",
         *_accuracy("relative_error"), exact=True, budget=Budget(factor=10.0), digits=2, settled=1.0, rank=5,
         csv="relative_error",
     ),

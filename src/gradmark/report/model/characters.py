@@ -32,3 +32,13 @@ def some(names: list[str], most: int = 3) -> str:
     """
     rest = len(names) - most
     return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def plural(count: int, noun: str) -> str:
+    """A count with its noun.
+
+    >>> plural(1, "row"), plural(3, "process"), plural(0, "row")
+    ('1 row', '3 processes', '0 rows')
+    """
+    ending = "" if count == 1 else "es" if noun.endswith("s") else "s"
+    return f"{count:,} {noun}{ending}"

@@ -33,10 +33,13 @@ def summarise(measurement: Measurement) -> Summary:
         shape=next((shape_text(shape) for shape in measurement.shapes.values()), ""),
         steady=steady,
         warnings=_once_each(warnings),
-        lacks_tool=[
-            name for name in ("memory", "instructions") if getattr(getattr(measurement, name), "lacks_tool", 0)
-        ],
+        lacks_tool=_lacks_tool(measurement),
     )
+
+
+def _lacks_tool(measurement: Measurement) -> list[str]:
+    counted = {"memory": measurement.memory, "instructions": measurement.instructions}
+    return [name for name, part in counted.items() if part is not None and part.lacks_tool]
 
 
 def is_steady(shown: Number | None) -> bool:

@@ -54,7 +54,6 @@ def command(
     part of the tensor suite.
     """
     from gradmark.measure.plan import cells_of
-    from gradmark.report.model.rows import row_name
     from gradmark.store import runs
     from gradmark.workloads.selection import select as choose
 
@@ -76,7 +75,7 @@ def command(
         refuse_nothing(cells, dtypes)
         if dry_run:
             for cell in cells:
-                click.echo(f"{row_name(cell)}  {cell.engine}")
+                click.echo(f"{cell.row}  {cell.engine}")
             click.echo(f"{len(cells)} cells, {settings.processes} processes each")
             return
         ready(json_file, html_file)

@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
-from gradmark.analyse.estimates import HARNESS_ERROR_NS
 from gradmark.analyse.resampling import RESAMPLES, SEED
 from gradmark.gate.configuration import Configuration
 from gradmark.records.finding import Finding
+from gradmark.records.times import HARNESS_ERROR_NS
 from gradmark.units import percent
 
 # The family-wise rate of false accusations that Holm's procedure keeps, before the second measurement halves it again.

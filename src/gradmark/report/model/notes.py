@@ -230,8 +230,8 @@ def _unfinished(run: Run) -> Iterator[Note]:
         unseen = sum(cell.id not in known for cell in missing)
         untimed = sum(done.get(cell.id) == 0 for cell in missing)
         yield _warning(
-            f"unfinished: of {plural(len(run.planned), 'row')}, {unseen} were not looked at, {untimed} have no time yet, "
-            f"{len(missing) - unseen - untimed} have fewer processes than planned. {command} goes on."
+            f"unfinished: of {plural(len(run.planned), 'row')}, {unseen} were not looked at, {untimed} have no time "
+            f"yet, {len(missing) - unseen - untimed} have fewer processes than planned. {command} goes on."
         )
 
 

@@ -48,7 +48,7 @@ def notes(
         *_reuse(fine),
         *_uncounted(fine),
         *_other_warnings(shown),
-        *_unfinished(run),
+        *unfinished(run),
         *_devices(run),
         *_workers(run),
         *_harness(run),
@@ -221,7 +221,8 @@ def _other_warnings(shown: list[Row]) -> Iterator[Note]:
         yield _warning(f"{some(where)}: {text}")
 
 
-def _unfinished(run: Run) -> Iterator[Note]:
+def unfinished(run: Run) -> Iterator[Note]:
+    """How much of a run is missing, and what goes on with it."""
     done = {m.cell.id: len(m.samples) for m in run.measurements if m.status == "ok" or m.samples}
     known = {m.cell.id for m in run.measurements}
     missing = [c for c in run.planned if c.id not in known or (c.id in done and done[c.id] < run.settings.processes)]

@@ -111,4 +111,5 @@ def over_processes(fastest: Sequence[float], typical: Sequence[float]) -> Number
 
 
 def _rest(whole: Number, part: Number) -> Number:
-    return Number(value=whole.value - part.value, how="derived", processes=whole.processes)
+    # The subtraction of the harness may leave less than nothing of a part; the rest is no longer than the whole.
+    return Number(value=whole.value - max(part.value, 0.0), how="derived", processes=whole.processes)

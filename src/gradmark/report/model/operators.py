@@ -3,7 +3,7 @@
 In: measurements of operator workloads. Out: a table for each engine and kind, with texts and the numbers behind them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from gradmark import units
 from gradmark.analyse.operators import Operation, operations
@@ -11,7 +11,6 @@ from gradmark.records import Measurement, Record
 from gradmark.report.model.characters import one_line
 from gradmark.report.model.columns import MISSING
 
-HEADS = ["forward", "backward", "allocs", "saved", "error"]
 NOTES = {
     "scalar": "Each number is what one call adds to a loop of 50 additions; errors are those of its derivative.",
     "tensor": "Each number is what one call adds to the sum of 64×64 numbers; errors are those of its derivative.",
@@ -31,9 +30,9 @@ class OperatorTable(Record, frozen=True, kw_only=True):
     """The operations of one engine on numbers or on tensors of one dtype, the most expensive first."""
 
     title: str
+    heads: list[str]
     lines: list[OperatorLine]
     note: str
-    heads: list[str] = HEADS
 
 
 def operator_tables(measurements: Sequence[Measurement]) -> list[OperatorTable]:
@@ -47,27 +46,24 @@ def operator_tables(measurements: Sequence[Measurement]) -> list[OperatorTable]:
 
 def _table(engine: str, members: Sequence[Measurement]) -> OperatorTable:
     kind, dtype = members[0].cell.kind, members[0].cell.dtype
+    numbers: dict[str, tuple[str, Callable[[Operation], float | None]]] = {
+        "forward": ("time", lambda o: o.forward_ns),
+        "backward": ("time", lambda o: o.backward_ns),
+        "allocs": ("count", lambda o: o.allocations),
+        "saved": ("bytes", lambda o: o.saved_bytes),
+        "error": ("relative" if kind == "tensor" else "ulp", lambda o: o.error),
+    }
+
+    def line(operation: Operation) -> OperatorLine:
+        if operation.problem:
+            return OperatorLine(name=one_line(operation.name), problem=one_line(operation.problem))
+        read = [(unit, of(operation)) for unit, of in numbers.values()]
+        texts = [MISSING if number is None else units.text(unit, number) for unit, number in read]
+        return OperatorLine(name=one_line(operation.name), numbers=[number for _, number in read], texts=texts)
+
     return OperatorTable(
         title=one_line(f"{engine}, tensors, {dtype}" if kind == "tensor" else f"{engine}, scalars"),
-        lines=[_line(operation, kind) for operation in operations(members, engine)],
+        heads=list(numbers),
+        lines=[line(operation) for operation in operations(members, engine)],
         note=NOTES[kind],
-    )
-
-
-def _line(operation: Operation, kind: str) -> OperatorLine:
-    name = one_line(operation.name)
-    if operation.problem:
-        return OperatorLine(name=name, problem=one_line(operation.problem))
-    error = "relative" if kind == "tensor" else "ulp"
-    numbers = {
-        "forward": ("time", operation.forward_ns),
-        "backward": ("time", operation.backward_ns),
-        "allocs": ("count", operation.allocations),
-        "saved": ("bytes", operation.saved_bytes),
-        "error": (error, operation.error),
-    }
-    return OperatorLine(
-        name=name,
-        numbers=[number for _, number in numbers.values()],
-        texts=[MISSING if number is None else units.text(unit, number) for unit, number in numbers.values()],
     )

@@ -51,10 +51,10 @@ def _rows(material: Material) -> Card:
     lacking = sum(row.status in LACKING for row in shown.values())
     failed = sum(row.status != "ok" for row in shown.values()) - lacking
     waiting = len(planned) - timed - lacking - failed
-    text = f"{timed:,} of {plural(len(planned), 'row')} {'has' if timed == 1 else 'have'} a time"
-    counted = ((failed, "failed"), (waiting, "not measured yet"), (lacking, "unsupported or skipped"))
-    others = [f"{count:,} {what}" for count, what in counted if count]
-    text = f"{'; '.join([text, ', '.join(others)]) if others else text}."
+    untimed = "without a time" if material.run.finished else "not timed yet"
+    counted = ((failed, "failed"), (waiting, untimed), (lacking, "unsupported or skipped"))
+    others = "".join(f"; {count:,} {what}" for count, what in counted if count)
+    text = f"Timed: {timed:,} of {plural(len(planned), 'row')}{others}."
     if failed:
         return _card("Rows", "bad", "failed", text, "table")
     if waiting:
@@ -68,7 +68,7 @@ def _contract(promises: Sequence[Verdict]) -> Card:
         return _card("Contract", "none", "not measured", "`gradmark contract` measures what it needs.", "verdicts")
     kept = [p for p in judged if p.verdict == "kept"]
     broken = [p for p in judged if p.verdict == "broken"]
-    text = f"{len(kept)} of {plural(len(promises), 'promise')} kept"
+    text = f"Kept: {len(kept)} of {plural(len(promises), 'promise')}"
     if broken:
         names = [f"{p.engine} ({len([b for b in broken if b.engine == p.engine])})" for p in broken]
         return _card("Contract", "bad", "broken", f"{text}; broken by {some(list(dict.fromkeys(names)))}.", "verdicts")
@@ -102,7 +102,7 @@ def _allocations(material: Material) -> Card:
         return _card("Allocations", "none", "not counted", f"No row has a count: {reason}.", "memory")
     free = sum(row.numbers["allocations"].value <= 0 for row in counted)
     worst = max(counted, key=lambda row: row.numbers["allocations"].value)
-    text = f"{free} of {plural(len(counted), 'row')} allocate nothing in steady state"
+    text = f"None in steady state on {free} of {plural(len(counted), 'row')}"
     if free == len(counted):
         return _card("Allocations", "good", "none", f"{text}.", "memory")
     text += f"; worst: {worst.place}, {units.count(worst.numbers['allocations'].value)} per iteration."
@@ -120,7 +120,7 @@ def _scaling(material: Material) -> Card:
         if fit.verdict == "superlinear"
     ]
     unclear = sum(fit.verdict == "unclear" for _, fit in fits)
-    text = f"{len(fits) - len(steep) - unclear} of {plural(len(fits), 'cost')} grow at most linearly"
+    text = f"At most linear: {len(fits) - len(steep) - unclear} of {plural(len(fits), 'cost')}"
     doubt = f"; {unclear} undecided" if unclear else ""
     if steep:
         return _card("Scaling", "bad", "superlinear", f"{text}{doubt}; superlinear: {some(steep)}.", "scaling")

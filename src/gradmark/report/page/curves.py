@@ -6,9 +6,9 @@ In: material. Out: the charts of the sections on scaling and on samples.
 from gradmark import units
 from gradmark.analyse.growth import LEAST_SIZES
 from gradmark.analyse.scaling import counted_in, work
-from gradmark.records import Fit, Measurement, Number, Sample
-from gradmark.records.metric import REGISTRY, Metric, metric, metrics_of
-from gradmark.records.times import WHOLE
+from gradmark.records import Fit, Measurement, Number, metric
+from gradmark.records.metric import Metric
+from gradmark.records.times import WHOLE, is_timed
 from gradmark.report.model.characters import one_line, plural
 from gradmark.report.model.columns import number_text
 from gradmark.report.page.chart import Axis, Chart, Series, View, short, shorts, unit_of
@@ -32,17 +32,19 @@ def scaling(material: Material) -> Chart:
         workload = one_line(name.removesuffix(f"@{engine}").removesuffix(f" {engine}"))
         sized = _sized(members, parameter)
         for fit in fits[name]:
-            shown = metric(fit.metric).name  # a fit may still have an older name
+            shown = metric.metric(fit.metric).name  # a fit may still have an older name
             points = [(size, numbers[id(m)][shown]) for size, m in sized if shown in numbers[id(m)]]
             views.setdefault((workload, shown), []).append((fit, members, points))
-    order = {entry.name: place for place, entry in enumerate(REGISTRY)} | {WHOLE: -1}
+    order = {entry.name: place for place, entry in enumerate(metric.REGISTRY)} | {WHOLE: -1}
     names = list(dict.fromkeys(workload for workload, _ in views))
     keys = sorted(views, key=lambda key: (names.index(key[0]), order.get(key[1], len(order))))
     return Chart(
         id="scaling-chart",
         title="Cost against size, both axes logarithmic; the whisker of a time reaches to the typical process",
         selects=["Workload", "Metric"],
-        views=[_curves(workload, metric(name), views[workload, name], material.engines) for workload, name in keys],
+        views=[
+            _curves(workload, metric.metric(name), views[workload, name], material.engines) for workload, name in keys
+        ],
         missing=""
         if keys
         else f"No workload was measured at {LEAST_SIZES} sizes or more. `gradmark scale poly` or `gradmark run --full` "
@@ -137,20 +139,14 @@ def _phases(measurement: Measurement) -> list[str]:
     """The phases that were timed, the whole first."""
     timed = [
         entry.name
-        for entry in metrics_of(measurement)
-        if entry.phase and any(_blocks(sample, entry.name) for sample in measurement.samples)
+        for entry in metric.metrics_of(measurement)
+        if entry.phase and any(is_timed(sample, entry.name) for sample in measurement.samples)
     ]
     return sorted(timed, key=lambda name: name != WHOLE)
 
 
-def _blocks(sample: Sample, phase: str) -> list[float]:
-    """What was timed; older files also have parts that were computed."""
-    timed = sample.phases.get(phase)
-    return timed.block_ns if timed is not None and timed.how == "measured" else []
-
-
 def _dots(entry: Entry, phase: str) -> View:
-    timed = [(s.process, blocks) for s in entry.measurement.samples if (blocks := _blocks(s, phase))]
+    timed = [(s.process, s.phases[phase].block_ns) for s in entry.measurement.samples if is_timed(s, phase)]
     times = shorts([ns for _, blocks in timed for ns in blocks])
     series, begin = [], 1
     for process, blocks in timed:

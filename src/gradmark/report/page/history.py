@@ -7,15 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from gradmark import units
 from gradmark.analyse.histories import Found, Histories, History, histories, machine
-from gradmark.records import Run
-from gradmark.records.metric import REGISTRY, Metric, metric
+from gradmark.records import Run, metric
+from gradmark.records.metric import Metric
 from gradmark.records.times import WHOLE
 from gradmark.report.model.characters import one_line
 from gradmark.report.page.chart import Axis, Chart, Series, Style, View, short, unit_of
 from gradmark.report.page.material import Material
-
-# What a run costs that repeats itself exactly.
-COUNTS = [entry for entry in REGISTRY if entry.exact and entry.fitted]
 
 
 def history(material: Material) -> Chart:
@@ -68,7 +65,7 @@ def _time_view(cell: str, members: Sequence[History], kept: Histories, runs: Seq
     if begun:
         xs, ys = [float(places[change.run]) for change in begun], [short(ns[change.run]) for change in begun]
         drawn.append(Series(name="change", x=xs, y=ys, style="change", colour=1))
-    entry = metric(WHOLE)
+    entry = metric.metric(WHOLE)
     every = sorted((places[point.run], point.floor_ns) for series in members for point in series.points)
     spans = [ns for _, ns in every] if len(first.points) < 2 else [point.floor_ns for point in first.points]
     said = [_span(entry, spans), *_levels(begun, runs, places), *_shared(first, kept, runs, places)]
@@ -97,17 +94,18 @@ def _shared(series: History, kept: Histories, runs: Sequence[Run], places: dict[
 
 def _counts(runs: Sequence[Run]) -> Iterator[View]:
     """Counts that changed from one run to another; they do not depend on how fast a machine is."""
+    counted = [entry for entry in metric.REGISTRY if entry.exact and entry.fitted]
     rows: dict[tuple[str, str], list[tuple[int, float]]] = {}
     for place, run in enumerate(runs):
         for m in run.measurements:
-            for entry in COUNTS:
+            for entry in counted:
                 value = entry.read(m, {}) if m.status == "ok" else None
                 if isinstance(value, int | float):
                     rows.setdefault((m.cell.id, entry.name), []).append((place, value))
     names = [_named(run) for run in runs]
     for (cell, name), points in rows.items():
         if len({value for _, value in points}) > 1:
-            entry = metric(name)
+            entry = metric.metric(name)
             yield View(
                 keys=[one_line(cell), entry.title],
                 summary=_span(entry, [value for _, value in points]),

@@ -36,7 +36,7 @@ class Summary(Record, frozen=True, kw_only=True):
 class Fit(Record, frozen=True, kw_only=True):
     """cost(n) = a + b·n^p over the sizes of one workload."""
 
-    metric: str  # a phase, or allocations, tape, peak_bytes
+    metric: str  # its name in the registry
     sizes: list[float]
     costs: list[float]
     a: float
@@ -64,5 +64,5 @@ class Verdict(Record, frozen=True, kw_only=True):
 
     claim: str
     verdict: Literal["kept", "broken", "supported", "refuted", "undecided", "not measured"]
-    evidence: str
+    evidence: list[str]  # a sentence each
     engine: str = ""

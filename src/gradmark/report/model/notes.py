@@ -9,6 +9,8 @@ from statistics import median
 from typing import Literal
 
 from gradmark import units
+from gradmark.analyse.suspects import Suspect
+from gradmark.analyse.suspects import sentence as suspected
 from gradmark.records import Code, Fit, Record, Run, Settings, Status, Summary
 from gradmark.records.measurement import LACKING
 from gradmark.report.model.characters import one_line, plural, some
@@ -32,7 +34,7 @@ class Note(Record, frozen=True, kw_only=True):
 def notes(
     run: Run,
     fits: Sequence[tuple[str, Sequence[Fit]]],
-    suspects: Sequence[str],
+    suspects: Sequence[Suspect],
     summaries: Sequence[Summary] | None = None,
 ) -> list[Note]:
     """All notes of a run. Each fit has the name of its workload; `summaries` spare making them again."""
@@ -123,7 +125,7 @@ def _unsteady(fine: list[Row]) -> Iterator[Note]:
         )
 
 
-def _growth(run: Run, fits: Sequence[tuple[str, Sequence[Fit]]], suspects: Sequence[str]) -> Iterator[Note]:
+def _growth(run: Run, fits: Sequence[tuple[str, Sequence[Fit]]], suspects: Sequence[Suspect]) -> Iterator[Note]:
     workloads = {m.cell.workload for m in run.measurements}
     for name, members in fits:
         steep = [
@@ -139,7 +141,7 @@ def _growth(run: Run, fits: Sequence[tuple[str, Sequence[Fit]]], suspects: Seque
                 f"{one_line(name)} grows faster than linearly: {', '.join(steep)}. {command} shows the sweep."
             )
     for suspect in suspects:
-        yield _warning(one_line(suspect))
+        yield _warning(one_line(suspected(suspect)))
 
 
 def _inaccurate(fine: list[Row]) -> Iterator[Note]:

@@ -5,7 +5,7 @@ In: material. Out: the charts of the sections on scaling and on samples.
 
 from gradmark import units
 from gradmark.analyse.growth import LEAST_SIZES
-from gradmark.analyse.scaling import counted_in, work
+from gradmark.analyse.scaling import counted_in, swept, work
 from gradmark.records import Fit, Measurement, Number, metric
 from gradmark.records.metric import Metric
 from gradmark.records.times import WHOLE, is_timed
@@ -26,15 +26,13 @@ def scaling(material: Material) -> Chart:
     """One view for each workload and metric, with a curve for each engine."""
     numbers = {id(m): s.numbers for m, s in zip(material.run.measurements, material.summaries, strict=True)}
     views: dict[tuple[str, str], list[tuple[Fit, list[Measurement], Points]]] = {}
-    fits = dict(material.growth[0])
+    fits = dict(material.growth.fits)
     for (name, parameter), members in material.families.items():
-        engine = members[0].cell.engine
-        workload = one_line(name.removesuffix(f"@{engine}").removesuffix(f" {engine}"))
+        workload = one_line(swept(members[0].cell, parameter).row)
         sized = _sized(members, parameter)
         for fit in fits[name]:
-            shown = metric.metric(fit.metric).name  # a fit may still have an older name
-            points = [(size, numbers[id(m)][shown]) for size, m in sized if shown in numbers[id(m)]]
-            views.setdefault((workload, shown), []).append((fit, members, points))
+            points = [(size, numbers[id(m)][fit.metric]) for size, m in sized if fit.metric in numbers[id(m)]]
+            views.setdefault((workload, fit.metric), []).append((fit, members, points))
     order = {entry.name: place for place, entry in enumerate(metric.REGISTRY)} | {WHOLE: -1}
     names = list(dict.fromkeys(workload for workload, _ in views))
     keys = sorted(views, key=lambda key: (names.index(key[0]), order.get(key[1], len(order))))

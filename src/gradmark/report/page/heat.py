@@ -91,7 +91,7 @@ def side_by_side(material: Material) -> Heat | None:
     shared = [{s.engine: s.ratio for s in row} for row in competing.values() if len(row) == len(engines)]
     if shared:
         means = [geometric_mean([ratios[engine] for ratios in shared]) for engine in engines]
-        squares = [Square(text=f"{units.times(mean)} ×", heat=_slower(mean), value=str(mean)) for mean in means]
+        squares = [Square(text=f"× {units.times(mean)}", heat=_slower(mean), value=str(mean)) for mean in means]
         rows.append(HeatRow(name=f"geometric mean of {len(shared)}", squares=squares))
     mean = "The mean is over the workloads that all engines have." if shared else ""
     return Heat(
@@ -109,7 +109,7 @@ def _squares(row: Sequence[Standing], engines: Sequence[str]) -> list[Square]:
 
 
 def _square(standing: Standing) -> Square:
-    text = f"{units.time(standing.total_ns)} · {units.times(standing.ratio)} ×{mark(standing)}"
+    text = f"{units.time(standing.total_ns)} · × {units.times(standing.ratio)}{mark(standing)}"
     return Square(text=text, heat=_slower(standing.ratio), value=str(standing.total_ns))
 
 

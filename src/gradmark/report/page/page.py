@@ -86,7 +86,7 @@ def page(runs: Sequence[Run], gate: Verdict | None = None, own: Sequence[Hypothe
                 interval=f"{fit.low:.2f} to {fit.high:.2f}",
                 verdict=fit.verdict,
             )
-            for name, fits in material.growth[0]
+            for name, fits in material.growth.fits
             for fit in fits
         ],
         operators=heat.operators(material),

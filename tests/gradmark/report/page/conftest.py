@@ -22,7 +22,13 @@ def timed(process: int, total: float, blocks: int = 3) -> Sample:
         name: Phase(iterations=10, block_ns=[total * share + 10 * block for block in range(blocks)])
         for name, share in SHARES.items()
     }
-    return Sample(process=process, phases=phases, once_ns={"prepare": 5 * total, "first_call": 20 * total}, harness_ns=30.0, clock_ns=1.0)
+    return Sample(
+        process=process,
+        phases=phases,
+        once_ns={"prepare": 5 * total, "first_call": 20 * total},
+        harness_ns=30.0,
+        clock_ns=1.0,
+    )
 
 
 @pytest.fixture(scope="session")

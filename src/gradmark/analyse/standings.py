@@ -89,7 +89,7 @@ def standings(row: Sequence[Measurement]) -> list[Standing]:
 
 
 def _competes(m: Measurement) -> bool:
-    """Whether it gives a gradient: one that was checked, or that could not be. An engine that does nothing wins nothing."""
+    """Whether it gives a gradient: one that was checked, or that could not be. Doing nothing wins nothing."""
     return m.status == "ok" and (m.accuracy is not None or any(w.code is Code.UNCHECKED for w in m.warnings))
 
 

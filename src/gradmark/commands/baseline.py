@@ -52,9 +52,9 @@ def update(
         measured = inspected(cells, settings)
     found = baselines.baseline(measured, environment.collect(), before)
     if before is not None and (select or engines or keyword):
-        found = baselines.joined(before, found)
+        found = baselines.joined(before, found, cells)
     baselines.save(found, file)
-    changed = _changes(before, found) if before is not None else len(found.cells)
+    changed = _changes(baselines.renamed(before, cells), found) if before is not None else len(found.cells)
     click.echo(f"{file}: {len(found.cells)} cells, {changed} changed; commit it")
     for name, kept in found.cells.items():
         if kept.status != "ok":
@@ -76,7 +76,7 @@ def show(file: Path | None) -> None:
     found = baselines.load(file or baselines.FILE)
     times = found.times.total_ns if found.times is not None else {}
     for name, kept in sorted(found.cells.items()):
-        values = numbers(kept.metrics | ({"total_ns": times[name]} if name in times else {}))
+        values = numbers(kept.metrics | ({"total": times[name]} if name in times else {}))
         click.echo(f"{name}: {kept.status if kept.status != 'ok' else values}")
     click.echo("counted with " + ", ".join(f"{key} {value}" for key, value in found.environment.items()))
     if found.times is not None:

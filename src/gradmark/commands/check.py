@@ -62,8 +62,6 @@ def command(
 
 def exactly(cells: Sequence[Cell], settings: Settings, said: "Configuration", file: Path, *, whole: bool) -> "Gate":
     """Exact metrics against the baseline file. What is out of its budget is counted again, and fails if it is again."""
-    import msgspec
-
     from gradmark.gate import exact
     from gradmark.measure import environment
     from gradmark.records.finding import Gate, merged
@@ -71,21 +69,15 @@ def exactly(cells: Sequence[Cell], settings: Settings, said: "Configuration", fi
 
     before = baselines.load(file)
     if not whole:  # cells that were not asked for did not vanish
-        asked = {baselines.key(cell) for cell in cells}
-        before = msgspec.structs.replace(before, cells={n: kept for n, kept in before.cells.items() if n in asked})
+        before = baselines.only(before, cells)
     here = baselines.described(environment.collect())
     findings = exact.compare(before, inspected(cells, settings), here, said)
     doubtful = {finding.cell for finding in findings if finding.word == "fail"}
     if doubtful:
-        again = inspected([cell for cell in cells if baselines.key(cell) in doubtful], settings)
-        only = msgspec.structs.replace(before, cells={n: k for n, k in before.cells.items() if n in doubtful})
-        findings = merged(findings, exact.agreeing(findings, exact.compare(only, again, here, said)))
-    differing = exact.unlike(before.environment, here)
-    skipped = dict.fromkeys(finding.metric for finding in findings if finding.word == "not compared")
-    notes = list(differing.values())
-    if skipped:
-        notes.append(f"not compared, because of that: {', '.join(skipped)}; the rest compares on any machine")
-    return Gate(against=str(file), findings=findings, notes=notes)
+        flagged = [cell for cell in cells if baselines.key(cell) in doubtful]
+        again = exact.compare(baselines.only(before, flagged), inspected(flagged, settings), here, said)
+        findings = merged(findings, exact.agreeing(findings, again))
+    return Gate(against=str(file), findings=findings, differing=exact.unlike(before.environment, here))
 
 
 def side_by_side(name: str, cells: Sequence[Cell], settings: Settings, said: "Configuration", pairs: int) -> "Gate":

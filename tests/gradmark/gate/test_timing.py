@@ -2,8 +2,9 @@ import random
 
 import pytest
 
-from gradmark.gate.configuration import Budget, Configuration
+from gradmark.gate.configuration import Configuration
 from gradmark.gate.timing import Row, holm, judge, noise, p_value, twice
+from gradmark.records import Budget
 
 CALM = [100.0, 100.5, 100.2, 101.0, 100.1, 100.7, 100.3, 100.9, 100.4, 100.6, 100.8, 100.25]
 

@@ -39,8 +39,8 @@ def gradmark(request: pytest.FixtureRequest) -> "Callable[..., Measurement]":
     ) -> "Measurement":
         from gradmark.engines import discovery
         from gradmark.errors import SelectionError
-        from gradmark.measure.orchestrator import Orchestrator, new_run
-        from gradmark.measure.plan import cells_of
+        from gradmark.measure.orchestrator import Orchestrator, begin
+        from gradmark.measure.plan import Plan, cells_of
         from gradmark.records import Settings
         from gradmark.store import runs
         from gradmark.workloads.selection import select
@@ -52,14 +52,16 @@ def gradmark(request: pytest.FixtureRequest) -> "Callable[..., Measurement]":
         if not matching:
             points = ", ".join(str(point) for point in wanted.points())
             raise SelectionError(f"{wanted.name} has no size {size} in {dtype}; it has {points} in {wanted.dtypes}")
-        run = new_run(matching[:1], Settings(processes=processes))
+        plan = Plan(
+            verb="pytest", arguments=[request.node.nodeid], cells=matching[:1], settings=Settings(processes=processes)
+        )
         folder = request.config.rootpath / runs.FOLDER
         runs.ready(folder)
-        path = runs.path_of(run, folder)
-        orchestrator = Orchestrator(run, lambda grown: runs.save(grown, path))
-        for _ in orchestrator.steps():
-            pass
-        (found,) = orchestrator.run.measurements
-        return found
+        with (
+            runs.Journal.begin(begin(plan), folder) as journal,
+            Orchestrator(journal.run, journal) as orchestrator,
+        ):
+            (measurement,) = orchestrator.carry_out().measurements
+        return measurement
 
     return measure

@@ -1,4 +1,4 @@
-"""`gradmark hypothesis`: a claim, its two arms, the measured verdict."""
+"""`gradmark hypothesis`: tests performance claims."""
 
 import sys
 from pathlib import Path
@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gradmark.commands.measuring import measure, measuring
+from gradmark.commands.measuring import SAMPLING, MeasuringCommand, Request, measure, measuring
 from gradmark.commands.verdicts import exit_code, print_verdicts
 from gradmark.errors import SelectionError
-from gradmark.records import Cell, Settings
+from gradmark.records import Cell
 
 if TYPE_CHECKING:
     from gradmark.analyse.hypotheses import Arm, Hypothesis
 
 
-@click.command()
+@click.command(cls=MeasuringCommand)
 @click.argument("names", nargs=-1)
-@measuring
-def command(names: tuple[str, ...], settings: Settings, store: Path) -> None:
-    """Test hypotheses: NAMES of built-in ones, or Python files with your own; all built-in ones without it.
+@measuring(*SAMPLING)
+def command(names: tuple[str, ...], request: Request) -> None:
+    """Test performance claims: built-in ones by name, or your own from Python files. Default: all built-in ones.
 
     Exit code 1 when one is refuted, 3 when one cannot be decided.
     """
@@ -28,9 +28,9 @@ def command(names: tuple[str, ...], settings: Settings, store: Path) -> None:
     from gradmark.analyse.hypotheses import LEAST_ROUNDS, judge
 
     chosen = choose(names)
-    settings = msgspec.structs.replace(settings, processes=max(settings.processes, LEAST_ROUNDS))
+    settings = msgspec.structs.replace(request.settings, processes=max(request.settings.processes, LEAST_ROUNDS))
     cells = {cell.id: cell for hypothesis, file in chosen for cell in cells_of(hypothesis, file)}
-    run, path = measure(list(cells.values()), settings, store)
+    run, path = measure(request, lambda: request.plan(list(cells.values()), settings))
     verdicts = [judge(hypothesis, run.measurements) for hypothesis, _ in chosen]
     print_verdicts(verdicts)
     click.echo(f"\nrun file: {path}")

@@ -1,44 +1,50 @@
 """`gradmark ops`: operator by operator, what each costs and how exact it is."""
 
+import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import click
 
 from gradmark import units
 from gradmark.analyse.operators import Operation, operations
-from gradmark.commands.measuring import DEFAULT_ENGINE, dtype_option, measure, measuring, refuse_nothing
+from gradmark.commands.measuring import (
+    DEFAULT_ENGINE,
+    SAMPLING,
+    MeasuringCommand,
+    Request,
+    measure,
+    measuring,
+    refuse_nothing,
+)
+from gradmark.commands.run import exit_code
 from gradmark.engines import discovery
-from gradmark.records import Cell, Settings
+from gradmark.records import Cell
 
 # The workload of each kind.
 WORKLOADS = {"scalar": "operator", "tensor": "tensor_operator"}
 
 
-@click.command()
+@click.command(cls=MeasuringCommand)
 @click.argument("kinds", nargs=-1, type=click.Choice(list(WORKLOADS)))
-@click.option("-e", "--engine", "engines", multiple=True, help="Engine to measure; again for more. Default: tapegrad.")
-@dtype_option
-@measuring
-def command(
-    kinds: tuple[str, ...], engines: tuple[str, ...], dtypes: tuple[str, ...], settings: Settings, store: Path
-) -> None:
+@measuring("engines", "dtypes", *SAMPLING)
+def command(kinds: tuple[str, ...], engines: tuple[str, ...], dtypes: tuple[str, ...], request: Request) -> None:
     """Measure every operation by itself: what it adds to the same function without it.
 
-    KINDS is scalar (operations on numbers), tensor (on arrays), or nothing for both. Tensors are float32 unless told
-    otherwise.
+    KINDS is scalar (operations on numbers), tensor (on arrays), or nothing for both. Tensors are float32 by default,
+    and the default engine is tapegrad.
     """
     engines = engines or (DEFAULT_ENGINE,)
     for engine in engines:
         discovery.check(engine)
     cells = [cell for kind in dict.fromkeys(kinds or WORKLOADS) for cell in cells_of(kind, engines, dtypes)]
     refuse_nothing(cells, dtypes)
-    run, path = measure(cells, settings, store)
+    run, path = measure(request, lambda: request.plan(cells))
     for engine in engines:
         for workload, dtype in dict.fromkeys((cell.workload, cell.dtype) for cell in cells):
             same = [m for m in run.measurements if (m.cell.workload, m.cell.dtype) == (workload, dtype)]
             print_operations(engine, operations(same, engine), dtype if workload == WORKLOADS["tensor"] else None)
     click.echo(f"\nrun file: {path}")
+    sys.exit(exit_code(run))
 
 
 def cells_of(kind: str, engines: Sequence[str], dtypes: Sequence[str]) -> list[Cell]:

@@ -1,26 +1,33 @@
 """`gradmark scale`: cost against size, the sweep and the fit."""
 
+import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
-from gradmark.commands.measuring import DEFAULT_ENGINE, dtype_option, measure, measuring, refuse_nothing
-from gradmark.commands.run import show
+from gradmark.commands.measuring import (
+    DEFAULT_ENGINE,
+    SAMPLING,
+    MeasuringCommand,
+    Request,
+    measure,
+    measuring,
+    refuse_nothing,
+)
+from gradmark.commands.run import exit_code, show
 from gradmark.engines import discovery
 from gradmark.errors import SelectionError
-from gradmark.records import Fit, Settings
+from gradmark.records import Fit
 
 
-@click.command()
-@click.argument("workload")
-@click.option("-e", "--engine", "engines", multiple=True, help="Engine to measure; again for more. Default: tapegrad.")
-@dtype_option
-@measuring
-def command(workload: str, engines: tuple[str, ...], dtypes: tuple[str, ...], settings: Settings, store: Path) -> None:
+@click.command(cls=MeasuringCommand)
+@click.argument("workload", required=False)
+@measuring("engines", "dtypes", *SAMPLING)
+def command(workload: str | None, engines: tuple[str, ...], dtypes: tuple[str, ...], request: Request) -> None:
     """Sweep the sizes of WORKLOAD and fit cost = a + b·n^p, for time, allocations, tape and memory.
 
-    n counts elementary operations; of tensors flops, or bytes. Tensors are swept in float32 unless told otherwise.
+    n counts elementary operations; for tensors flops, or bytes. Tensors are swept in float32 by default, and the
+    default engine is tapegrad.
     """
     from gradmark.analyse.growth import LEAST_SIZES, families, growth
     from gradmark.analyse.scaling import counted_in
@@ -30,6 +37,8 @@ def command(workload: str, engines: tuple[str, ...], dtypes: tuple[str, ...], se
     engines = engines or (DEFAULT_ENGINE,)
     for engine in engines:
         discovery.check(engine)
+    if workload is None:
+        raise click.UsageError("Missing argument 'WORKLOAD'.")
     chosen = select([workload])
     for one in chosen:
         if not any(len([v for v in values if not isinstance(v, str)]) >= LEAST_SIZES for values in one.sizes.values()):
@@ -38,7 +47,7 @@ def command(workload: str, engines: tuple[str, ...], dtypes: tuple[str, ...], se
             )
     cells = cells_of(chosen, engines, full=True, dtypes=dtypes or [one.dtypes[0] for one in chosen])
     refuse_nothing(cells, dtypes)
-    run, path = measure(cells, settings, store)
+    run, path = measure(request, lambda: request.plan(cells))
     show(run, "table")
     fitted, suspected = growth(run)
     counted = {key[0]: counted_in(members[0]) for key, members in families(run).items()}
@@ -52,6 +61,7 @@ def command(workload: str, engines: tuple[str, ...], dtypes: tuple[str, ...], se
     for text in suspected:
         click.echo(f"suspect: {text}")
     click.echo(f"\nrun file: {path}")
+    sys.exit(exit_code(run))
 
 
 def drawn(name: str, fits: Sequence[Fit], counted: str) -> list[str]:

@@ -118,7 +118,7 @@ def _over(finding: Finding) -> str:
 SENTENCES: dict[FindingCode, Callable[[Finding], str]] = {
     FindingCode.WITHIN: _seen,
     FindingCode.OVER: _over,
-    FindingCode.BETTER: _of_a_time(f"`{RENEW}` records it"),
+    FindingCode.BETTER: lambda finding: f"`{RENEW}` records it" if metric(finding.metric).exact else _seen(finding),
     FindingCode.NEW: lambda _: f"not in the baseline; `{RENEW}` adds it",
     FindingCode.VANISHED: lambda _: f"in the baseline, but not measured; if that is intended, `{RENEW}` removes it",
     FindingCode.STATUS: _status,
@@ -130,8 +130,8 @@ SENTENCES: dict[FindingCode, Callable[[Finding], str]] = {
     FindingCode.NEAR: _of_a_time(f"may or may not be within the budget; {DECIDE}"),
     FindingCode.SPLIT: _of_a_time(f"the pairs disagree; {DECIDE}"),
     FindingCode.UNCONFIRMED: _of_a_time(f"the second measurement does not confirm it; {DECIDE}"),
-    FindingCode.LOST: lambda finding: f"stopped working while it was timed: {finding.detail}",
-    FindingCode.UNFINISHED: lambda finding: f"work went on after the clock was read: {finding.detail}",
+    FindingCode.LOST: lambda finding: f"stopped working while it was timed: {_status(finding)}",
+    FindingCode.UNFINISHED: lambda _: "work goes on after the clock is read, so the times are too short",
 }
 
 

@@ -67,7 +67,8 @@ def finding(code, metric="total", **numbers):
             finding(FindingCode.OVER, budget=Budget(share=0.05), noise=0.003, p_value=0.00024, ratios=[1.08, 1.09]),
             "noise 0.3 %, p = 0.00024, measured twice: +8.0 %, +9.0 %; the budget allows 5% more",
         ),
-        (finding(FindingCode.BETTER), "`gradmark baseline update` records it"),
+        (finding(FindingCode.BETTER, "allocations"), "`gradmark baseline update` records it"),
+        (finding(FindingCode.BETTER, noise=0.01, p_value=1.0), "noise 1.0 %, p = 1"),  # no baseline has times
         (
             finding(FindingCode.VANISHED),
             "in the baseline, but not measured; if that is intended, `gradmark baseline update` removes it",
@@ -94,7 +95,10 @@ def finding(code, metric="total", **numbers):
             "noise 2.0 %, p = 0.3; may or may not be within the budget; more pairs (--pairs) or a quieter "
             "machine would decide",
         ),
-        (finding(FindingCode.LOST, detail="timeout"), "stopped working while it was timed: timeout"),
+        (
+            finding(FindingCode.LOST, statuses=("ok", "timeout"), detail="60 s"),
+            "stopped working while it was timed: timeout, was ok: 60 s",
+        ),
         (finding(None, reason="in words"), "in words"),
     ],
 )

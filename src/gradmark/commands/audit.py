@@ -46,14 +46,16 @@ def command(keyword: str | None, as_json: bool, pairs: int, request: Request) ->
 
 def show(done: "Audit") -> None:
     """One line for each fault, and its evidence."""
+    from gradmark.report.tables.gate import change, sentence
+
     for planted in done.planted:
         words = ("caught", "missed") if planted.expected else ("passed", "accused")
         word = words[0] if planted.caught else words[1]
         colour = "green" if planted.caught else "red"
         accused = f", by {', '.join(planted.accused)}" if planted.accused else ""
         click.echo(click.style(f"{word:8}", fg=colour, bold=True) + planted.what + accused)
-        if planted.evidence:
-            click.echo(f"{'':8}{planted.evidence}")
+        if planted.evidence is not None:
+            click.echo(f"{'':8}{change(planted.evidence)}: {sentence(planted.evidence)}".rstrip(": "))
     if done.false_alarms is not None:
         click.echo(
             f"false alarms on this machine: {done.false_alarms} of {done.comparisons} comparisons of equal things"

@@ -50,9 +50,9 @@ def update(
     run, _ = measure(request, lambda: request.plan(cells, settings))
     renewed = baselines.baseline(run.measurements, run.environment, before)
     if before is not None and (select or engines or keyword):
-        renewed = baselines.joined(before, renewed)
+        renewed = baselines.joined(before, renewed, cells)
     baselines.save(renewed, path)
-    changed = _changes(before, renewed) if before is not None else len(renewed.cells)
+    changed = _changes(baselines.renamed(before, cells), renewed) if before is not None else len(renewed.cells)
     click.echo(f"{path}: {len(renewed.cells)} cells, {changed} changed; commit it")
     for name, kept in renewed.cells.items():
         if kept.status != "ok":
@@ -74,7 +74,7 @@ def show(file: Path | None) -> None:
     found = baselines.load(file or baselines.FILE)
     times = found.times.total_ns if found.times is not None else {}
     for name, kept in sorted(found.cells.items()):
-        values = numbers(kept.metrics | ({"total_ns": times[name]} if name in times else {}))
+        values = numbers(kept.metrics | ({"total": times[name]} if name in times else {}))
         click.echo(f"{name}: {kept.status if kept.status != 'ok' else values}")
     click.echo("counted with " + ", ".join(f"{key} {value}" for key, value in found.environment.items()))
     if found.times is not None:

@@ -95,8 +95,7 @@ def exactly(
 
     before = baselines.load(file)
     if not whole:  # cells that were not asked for did not vanish
-        asked = {baselines.key(cell) for cell in cells}
-        before = msgspec.structs.replace(before, cells={n: kept for n, kept in before.cells.items() if n in asked})
+        before = baselines.only(before, cells)
     settings = msgspec.structs.replace(request.settings, processes=0)
     with orchestrating(request, lambda: request.plan(cells, settings)) as (orchestrator, _):
         run = counted(orchestrator, orchestrator.cells)
@@ -108,15 +107,10 @@ def exactly(
             run = counted(orchestrator, again, again=True)
             ids = {cell.id for cell in again}
             repeated = [measurement for measurement in run.measurements if measurement.cell.id in ids]
-            only = msgspec.structs.replace(before, cells={n: k for n, k in before.cells.items() if n in doubtful})
-            findings = merged(findings, exact.agreeing(findings, exact.compare(only, repeated, here, configuration)))
+            second = exact.compare(baselines.only(before, again), repeated, here, configuration)
+            findings = merged(findings, exact.agreeing(findings, second))
         orchestrator.finish()
-    differing = exact.unlike(before.environment, here)
-    skipped = dict.fromkeys(finding.metric for finding in findings if finding.word == "not compared")
-    notes = list(differing.values())
-    if skipped:
-        notes.append(f"not compared, because of that: {', '.join(skipped)}; the rest compares on any machine")
-    return Gate(against=str(file), findings=findings, notes=notes)
+    return Gate(against=str(file), findings=findings, differing=exact.unlike(before.environment, here))
 
 
 def counted(orchestrator: "Orchestrator", cells: Sequence[Cell], *, again: bool = False) -> Run:

@@ -14,11 +14,10 @@ import msgspec
 from gradmark.analyse.resampling import RESAMPLES, SEED
 from gradmark.gate.configuration import Configuration
 from gradmark.records import Code, Measurement
-from gradmark.records.finding import Finding
+from gradmark.records.finding import Finding, FindingCode, Word
 from gradmark.records.metric import REGISTRY, metric
 from gradmark.records.times import HARNESS_ERROR_NS, unrepeatable
 from gradmark.store.baselines import key
-from gradmark.units import percent
 
 # The family-wise rate of false accusations that Holm's procedure keeps, before the second measurement halves it again.
 LEVEL = 0.05
@@ -70,15 +69,23 @@ def stopped(measurement: Measurement) -> bool:
 
 def while_timed(before: Measurement, now: Measurement) -> list[Finding]:
     """What happened while a row was timed: it stopped working, or leaves work undone that it did not leave before."""
-    for side, measurement in (("before", before), ("now", now)):
+    for measurement in (before, now):
         if stopped(measurement):
-            reason = f"{measurement.status} while it was timed, {side}: {measurement.message}"
-            return [Finding(cell=key(now.cell), metric="status", word="inconclusive", reason=reason)]
+            return [
+                Finding(
+                    cell=key(now.cell), metric="status", word="inconclusive", code=FindingCode.LOST,
+                    statuses=(before.status, now.status), detail=measurement.message,
+                )
+            ]  # fmt: skip
     late_ns = _unfinished_ns(now)
     if late_ns is None or _unfinished_ns(before) is not None:
         return []
-    reason = f"{late_ns / 1e3:.0f} µs of work were left when the clock was read"
-    return [Finding(cell=key(now.cell), metric="synchronisation", word="fail", reason=reason)]
+    return [
+        Finding(
+            cell=key(now.cell), metric="synchronisation", word="fail", code=FindingCode.UNFINISHED, before=0.0,
+            now=late_ns,
+        )
+    ]  # fmt: skip
 
 
 def _unfinished_ns(measurement: Measurement) -> float | None:
@@ -99,27 +106,30 @@ class Judged:
         budget = configuration.budget("time", self.floors.workload)
         threshold = max(budget.share, TIMES_NOISE * self.noise)
         ratio = self.floors.ratio
-        seen = f"{percent(ratio)} (noise {self.noise:.1%}, p = {self.p_value:.2g})"
         finding = Finding(
             cell=self.floors.cell,
             metric=self.floors.phase,
             word="pass",
+            code=FindingCode.WITHIN,
             before=min(self.floors.before),
             now=min(self.floors.now),
             limit=min(self.floors.before) * (1.0 + threshold),
+            budget=budget,
             p_value=self.p_value,
-            reason=seen,
+            noise=self.noise,
+            ratios=[ratio],
         )
+
+        def verdict(word: Word, code: FindingCode) -> Finding:
+            return msgspec.structs.replace(finding, word=word, code=code)
+
         if min(self.floors.before) * budget.share < TIMES_NOISE * HARNESS_ERROR_NS:
-            reason = f"too short: an empty call is known to {HARNESS_ERROR_NS:g} ns only"
-            return msgspec.structs.replace(finding, word="not compared", reason=reason)
+            return verdict("not compared", FindingCode.TOO_SHORT)
         if ratio > 1.0 + threshold and self.p_value <= LEVEL:
-            return msgspec.structs.replace(finding, word="fail", reason=f"{seen}, the budget allows {budget}")
+            return verdict("fail", FindingCode.OVER)
         if ratio - 1.0 + self.noise <= budget.share:
-            return msgspec.structs.replace(finding, word="improved") if ratio < 1.0 - threshold else finding
-        what = "it may be within the budget or not" if ratio <= 1.0 + threshold else "the pairs do not agree on it"
-        reason = f"{seen}: {what}; more pairs (--pairs), or a calmer machine, would decide"
-        return msgspec.structs.replace(finding, word="inconclusive", reason=reason)
+            return verdict("improved", FindingCode.BETTER) if ratio < 1.0 - threshold else finding
+        return verdict("inconclusive", FindingCode.NEAR if ratio <= 1.0 + threshold else FindingCode.SPLIT)
 
 
 def judge(rows: Sequence[PairedFloors], configuration: Configuration) -> list[Finding]:
@@ -135,17 +145,13 @@ def judge(rows: Sequence[PairedFloors], configuration: Configuration) -> list[Fi
 
 
 def judge_again(
-    findings: Sequence[Finding],
-    first: Sequence[PairedFloors],
-    again: Sequence[PairedFloors],
-    configuration: Configuration,
+    first: Sequence[PairedFloors], again: Sequence[PairedFloors], configuration: Configuration
 ) -> list[Finding]:
     """Rows that were measured again with fresh pairs: one fails only if both measurements are beyond the budget.
 
     The first ones were chosen because they looked bad, so that they alone prove nothing: besides, the fresh pairs must
     fail by themselves, or all pairs together. What does not fail is judged by all pairs together.
     """
-    earlier = {finding.name: finding for finding in findings}
     both = [
         PairedFloors(row.cell, row.workload, row.phase, [*row.before, *more.before], [*row.now, *more.now])
         for row, more in zip(first, again, strict=True)
@@ -154,19 +160,11 @@ def judge_again(
     verdicts = zip(first, again, judge(again, configuration), judge(both, configuration), strict=True)
     for row, more, fresh, pooled in verdicts:
         beyond = min(row.ratio, more.ratio) > 1.0 + configuration.budget("time", row.workload).share
-        if fresh.word == "fail" and beyond:
-            judged.append(msgspec.structs.replace(fresh, reason=f"{fresh.reason}; before that {percent(row.ratio)}"))
-        elif pooled.word == "fail" and beyond:
-            reason = f"{pooled.reason}; {percent(row.ratio)} at first, {percent(more.ratio)} with fresh pairs"
-            judged.append(msgspec.structs.replace(pooled, reason=reason))
-        elif pooled.word == "fail":
-            was = earlier[pooled.name].word
-            reason = (
-                f"{pooled.reason}; {was} at first, {fresh.word} with fresh pairs; more pairs (--pairs) would decide"
-            )
-            judged.append(msgspec.structs.replace(pooled, word="inconclusive", reason=reason))
-        else:
-            judged.append(pooled)
+        verdict = fresh if fresh.word == "fail" and beyond else pooled
+        verdict = msgspec.structs.replace(verdict, ratios=[row.ratio, more.ratio])
+        if verdict.word == "fail" and not beyond:
+            verdict = msgspec.structs.replace(verdict, word="inconclusive", code=FindingCode.UNCONFIRMED)
+        judged.append(verdict)
     return judged
 
 

@@ -34,7 +34,7 @@ class Planted(Record, frozen=True, kw_only=True):
     what: str
     expected: list[str]
     accused: list[str]
-    evidence: str
+    evidence: Finding | None
     caught: bool
 
 
@@ -56,7 +56,7 @@ def judged(fault: Fault, findings: Sequence[Finding]) -> Planted:
         what=fault.what,
         expected=list(fault.caught_by),
         accused=accused,
-        evidence=shown.reason if shown is not None else "",
+        evidence=shown,
         caught=bool(right) if fault.caught_by else not failed,
     )
 

@@ -78,7 +78,7 @@ def decide(
         fresh = late.floors(orchestrator)
         names = {(floors.cell, floors.phase) for floors in fresh}
         known = [floors for floors in early.floors(orchestrator) if (floors.cell, floors.phase) in names]
-        timed = merged(findings, timing.judge_again(findings, known, fresh, configuration))
+        timed = merged(findings, timing.judge_again(known, fresh, configuration))
         happened = [f for row in contest.rows for f in timing.while_timed(*_sides(orchestrator, row))]
         lost = {finding.cell for finding in happened if finding.metric == "status"}
         decided.append(

@@ -64,22 +64,20 @@ class Selected:
             for point in self.workload.points(full=full)
         ]
         asked = [dict(zip(self.sizes, values, strict=True)) for values in itertools.product(*self.sizes.values())]
+        dtypes = self.dtypes or self.workload.dtypes
         points: list[Point] = []
         for rest, chosen in itertools.product(others, asked):
             point = {key: (rest | chosen)[key] for key in self.workload.sizes}
-            if point not in points and any(self.keyword in row for row in self._rows(point)):
+            if point not in points and any(self.keyword in self.row(point, dtype) for dtype in dtypes):
                 points.append(point)
         return points if points or full or not self.keyword else self.points(full=True)
 
-    def _rows(self, point: Point) -> list[str]:
-        """The names of its rows at a point."""
+    def row(self, point: Point, dtype: str) -> str:
+        """The row's name, on the usual device."""
         workload = self.workload
-        return [
-            Cell(
-                engine="", workload=workload.name, suite=workload.suite, params=point, kind=workload.kind, dtype=dtype
-            ).row
-            for dtype in self.dtypes or workload.dtypes
-        ]
+        return Cell(
+            engine="", workload=workload.name, suite=workload.suite, params=point, kind=workload.kind, dtype=dtype
+        ).row
 
 
 def lists(workload: Workload, row: Row) -> bool:

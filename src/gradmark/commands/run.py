@@ -8,17 +8,8 @@ import click
 import msgspec
 
 from gradmark.commands import report
-from gradmark.commands.measuring import (
-    DEFAULT_ENGINE,
-    SAMPLING,
-    MeasuringCommand,
-    Request,
-    chosen_by_user,
-    measure,
-    measuring,
-    options,
-    refuse_nothing,
-)
+from gradmark.commands.measuring import Invocation, MeasuringCommand, chosen_by_user, measure, measuring
+from gradmark.commands.options import DEFAULT_ENGINE, SAMPLING, options
 from gradmark.engines import discovery
 from gradmark.records import Run, Settings
 
@@ -48,25 +39,24 @@ def command(
     json_file: Path | None,
     html_file: Path | None,
     dry_run: bool,
-    request: Request,
+    invocation: Invocation,
 ) -> None:
     """Measure engines on workloads, print a table, save the run.
 
-    SELECT is a suite, a workload, a glob, or a Python file with workloads; without it, the scalar suite and the short
-    part of the tensor suite. The default engine is tapegrad; `-e all` takes every one that is installed.
+    SELECT is a suite, a workload, a row such as poly/n=1000, a glob, or a Python file with workloads; without it, the
+    scalar suite and the short part of the tensor suite. The default engine is tapegrad; `-e all` takes every one that
+    is installed.
 
     Exit code 1 when a row fails: a wrong gradient, an error, a crash, a timeout; or when nothing ran.
     """
-    from gradmark.measure.plan import Plan, cells_of
+    from gradmark.measure.plan import Plan
     from gradmark.store import runs
-    from gradmark.workloads.selection import select as choose
+    from gradmark.workloads.selection import select_rows
 
     def plan() -> Plan:
-        chosen = discovery.chosen(engines or (DEFAULT_ENGINE,))
-        settings = fewer(request.settings, len(chosen))
-        cells = cells_of(choose(select, keyword), chosen, full=settings.full, dtypes=dtypes)
-        refuse_nothing(cells, dtypes)
-        return request.plan(cells, settings)
+        asked = engines or (DEFAULT_ENGINE,)
+        settings = fewer(invocation.settings, len(discovery.chosen(asked)))
+        return invocation.plan(select_rows(select, keyword), asked, settings=settings, dtypes=dtypes)
 
     if dry_run:
         planned = plan()
@@ -75,7 +65,7 @@ def command(
         click.echo(f"{len(planned.cells)} cells, {planned.settings.processes} processes each")
         return
     ready(json_file, html_file)
-    run, path = measure(request, plan)
+    run, path = measure(invocation, plan)
     if json_file is not None:
         runs.save(run, json_file)
     if html_file is not None:

@@ -5,6 +5,7 @@ In: a measurement. Out: its numbers by name, and for each that is missing the re
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from statistics import median
 from typing import Literal
 
@@ -26,7 +27,7 @@ OF_ALLOCATORS = ("system", "machine", "libc", "python", "numpy", "memray")
 LEAST_NS = times.HARNESS_ERROR_NS
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # an entry is only ever itself: its functions cannot be compared
 class Metric:
     """One thing that is measured."""
 
@@ -93,7 +94,7 @@ def phase(name: str, meaning: str, rank: int | None, budget: Budget | None = Non
 
 def _no_phase(name: str) -> Why:
     def why(m: Measurement, _known: Numbers) -> str:
-        timed = {key for sample in m.samples for key in sample.phases}
+        timed = {key for sample in m.samples for key in sample.phases if times.is_timed(sample, key)}
         if not timed:
             return "no process gave a time"
         if name in timed and name in times.PARTS:
@@ -298,17 +299,26 @@ REGISTRY: tuple[Metric, ...] = (
     ),
     _once("warm_up", "warm-up", "until blocks take the same time", ("warm_up",)),
 )  # fmt: skip
-_BY_NAME = {name: entry for entry in REGISTRY for name in (entry.name, *entry.aliases)}
 
 
 def metric(name: str) -> Metric:
     """The metric of that name; what the registry does not have is a phase that a session declares."""
-    return _BY_NAME.get(name) or phase(name, f"the phase {name}, which the engine declares", None)
+    return _by_name(REGISTRY).get(name) or _declared(name)
+
+
+@cache
+def _by_name(registry: tuple[Metric, ...]) -> dict[str, Metric]:
+    return {name: entry for entry in registry for name in (entry.name, *entry.aliases)}
+
+
+@cache
+def _declared(name: str) -> Metric:
+    return phase(name, f"the phase {name}, which the engine declares", None)
 
 
 def is_known(name: str) -> bool:
     """Whether the registry has it."""
-    return name in _BY_NAME
+    return name in _by_name(REGISTRY)
 
 
 def phases() -> list[str]:
@@ -324,14 +334,17 @@ def gated() -> list[Metric]:
 def metrics_of(measurement: Measurement) -> list[Metric]:
     """The registry, and after it the further phases that this engine's sessions declared."""
     names = dict.fromkeys(name for sample in measurement.samples for name in sample.phases)
-    return [*REGISTRY, *(metric(name) for name in names if name not in _BY_NAME)]
+    return [*REGISTRY, *(metric(name) for name in names if not is_known(name))]
 
 
 def numbers(measurement: Measurement) -> dict[str, Number]:
     """All that a measurement has. A cell that did not run to its end has no times; its error may still be known."""
-    known: dict[str, Number] = times.times(measurement) if measurement.status == "ok" else {}
+    ran = measurement.status == "ok"
+    known: dict[str, Number] = times.times(measurement) if ran else {}
     found: dict[str, Number] = {}
     for entry in metrics_of(measurement):
+        if entry.timed and not ran:
+            continue
         value = entry.read(measurement, known | found if not entry.phase else known)
         if value is not None:
             found[entry.name] = value if isinstance(value, Number) else Number(value=value)

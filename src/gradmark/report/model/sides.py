@@ -66,27 +66,33 @@ def comparison(run: Run, summaries: Sequence[Summary] | None = None) -> Comparis
     by_id = {summary.cell.id: row(summary) for summary in made}
     ordered = [run.measurements[place] for place in reading_order(run)]
     ran = {m.cell.engine for m in ordered if m.status == "ok"}
-    absent = [m for m in ordered if m.cell.engine not in ran]
     present = [m for m in ordered if m.cell.engine in ran]
     groups = rows_of(present)
-    placed = {task: standings(members) for task, members in groups.items()}
-    tables = [_side(task, [by_id[m.cell.id] for m in members], placed[task]) for task, members in groups.items()]
-    overview = [_overview(present, placed)] if len(placed) > 1 else []
-    summary = [_summary(present, list(placed.values()), run.settings)] if present else []
-    return Comparison(sides=[*tables, *overview, *summary], answers=answers(placed), absent=_absent(absent))
+    all_placed = {task: standings(members) for task, members in groups.items()}
+    tables = [_side(task, [by_id[m.cell.id] for m in members], all_placed[task]) for task, members in groups.items()]
+    overview = [_overview(present, all_placed)] if len(all_placed) > 1 else []
+    summary = [_summary(present, list(all_placed.values()), run.settings)] if present else []
+    return Comparison(sides=[*tables, *overview, *summary], answers=answers(all_placed), absent=absent(run))
+
+
+def placed(run: Run) -> dict[str, list[Standing]]:
+    """The standings of each row, in reading order."""
+    ordered = [run.measurements[place] for place in reading_order(run)]
+    return {task: standings(members) for task, members in rows_of(ordered).items()}
 
 
 def answers_of(run: Run) -> list[str]:
     """Only the answers, for runs whose engines are shown as rows."""
-    ordered = [run.measurements[place] for place in reading_order(run)]
-    return answers({task: standings(members) for task, members in rows_of(ordered).items()})
+    return answers(placed(run))
 
 
-def _absent(lacking: Sequence[Measurement]) -> list[str]:
+def absent(run: Run) -> list[str]:
     """Engines that ran nothing, one line each, with the reason that most of their rows have."""
+    ran = {m.cell.engine for m in run.measurements if m.status == "ok"}
     engines: dict[str, list[Measurement]] = {}
-    for m in lacking:
-        engines.setdefault(m.cell.engine, []).append(m)
+    for m in (run.measurements[place] for place in reading_order(run)):
+        if m.cell.engine not in ran:
+            engines.setdefault(m.cell.engine, []).append(m)
     lines = []
     for engine, members in engines.items():
         reasons = [one_line(m.message) or WORDS[m.status] for m in members]
@@ -116,7 +122,8 @@ def _side(task: str, rows: list[Row], standing: list[Standing]) -> Side:
     )
 
 
-def _mark(standing: Standing) -> str:
+def mark(standing: Standing) -> str:
+    """How a standing is marked: the fastest, tied with it, or not yet told from it."""
     if standing.outcome == "fastest":
         return FASTEST
     if standing.outcome == "slower":
@@ -125,7 +132,7 @@ def _mark(standing: Standing) -> str:
 
 
 _STANDINGS: dict[str, Callable[[Standing], str]] = {
-    "× fastest": lambda s: units.times(s.ratio) + _mark(s),
+    "× fastest": lambda s: units.times(s.ratio) + mark(s),
     "× by hand": lambda s: MISSING if s.to_hand is None else units.times(s.to_hand),
 }
 
@@ -163,7 +170,7 @@ def _overview(present: Sequence[Measurement], placed: dict[str, list[Standing]])
     lines = []
     for task, members in rows_of(present).items():
         texts = {m.cell.engine: MISSING if m.status == "ok" else WORDS[m.status] for m in members}
-        texts |= {s.engine: units.time(s.total_ns) + _mark(s) for s in placed[task]}
+        texts |= {s.engine: units.time(s.total_ns) + mark(s) for s in placed[task]}
         lines.append((one_line(task), [texts.get(engine, "") for engine in engines]))
     return Side(title="total of all rows", engines=[one_line(e) for e in engines], lines=lines)
 

@@ -18,6 +18,8 @@ from gradmark.report.model.rows import WORDS, Row
 
 MISSING = "n/a"
 DERIVED = "~"
+# Of a phase that the sessions of other engines declare: nobody knows of it on this one.
+UNDECLARED = "the engine does not have this phase"
 
 
 class Column(Record, frozen=True, kw_only=True):
@@ -180,7 +182,7 @@ def _gaps(fine: Sequence[Row], shown: Sequence[Column]) -> list[str]:
     for column in shown:
         for place, row in enumerate(fine):
             if column.metrics and applies(row, column) and metric_of(row, column) is None:
-                gap = gaps.setdefault(row.reasons.get(column.metrics[0], "not measured"), Gap({}, {}))
+                gap = gaps.setdefault(row.reasons.get(column.metrics[0], UNDECLARED), Gap({}, {}))
                 gap.headers[column.header.split()[0]] = None
                 gap.rows[place] = row
     return [

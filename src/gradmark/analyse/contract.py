@@ -65,7 +65,7 @@ def _verdict(claim: str, engine: str, findings: Sequence[Finding], failures: Seq
         verdict = "not measured"
     elif set(states) != {"kept"} or failures:
         verdict = "undecided"
-    return Verdict(claim=claim, verdict=verdict, evidence="; ".join(said) or "nothing was measured", engine=engine)
+    return Verdict(claim=claim, verdict=verdict, evidence=said or ["nothing was measured"], engine=engine)
 
 
 def _failures(measurements: Sequence[Measurement], *workloads: str) -> list[str]:

@@ -106,5 +106,5 @@ def against_baseline(runs: Sequence[Run]) -> Verdict | None:
     return Verdict(
         claim="nothing is worse than in the baseline",
         verdict=words.get(gate.answer, "undecided") if there else "not measured",
-        evidence="; ".join([summary, *(" ".join(line.split()) for line in lines(gate)[:-1])]),
+        evidence=[summary, *(" ".join(line.split()) for line in lines(gate)[:-1])],
     )

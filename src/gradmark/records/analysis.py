@@ -5,6 +5,7 @@ from typing import Literal
 from gradmark.records.cell import Cell
 from gradmark.records.measurement import Status
 from gradmark.records.number import Number
+from gradmark.records.order import CONFIDENCE
 from gradmark.records.record import Record
 from gradmark.records.warning import Warning
 
@@ -48,15 +49,27 @@ class Fit(Record, frozen=True, kw_only=True):
 
 
 class Comparison(Record, frozen=True, kw_only=True):
-    """Two arms of one metric, measured as interleaved pairs; ratio is second / first."""
+    """Two arms of one metric. The ratio is second / first, the quotient of the numbers that are shown.
+
+    `typical`, `low` and `high` are of what the processes say: of pairs the median ratio of a round, of two runs the
+    Hodges-Lehmann ratio of a process. They are None where there is nothing to compare them by.
+    """
 
     metric: str
     first: float
     second: float
     ratio: float
-    low: float
-    high: float
-    p_value: float | None = None
+    typical: float | None = None
+    low: float | None = None
+    high: float | None = None
+    coverage: float | None = None  # how often low to high holds the truth
+    p_value: float = 1.0  # two-sided; 1 where there is no test: what could not be tested is never significant
+    processes: tuple[int, int] = (0, 0)  # of each arm; of pairs the rounds that both have
+
+    @property
+    def is_interval(self) -> bool:
+        """Whether low to high covers 95 % or more; else it is only the range of what was seen."""
+        return self.coverage is not None and self.coverage >= CONFIDENCE
 
 
 class Verdict(Record, frozen=True, kw_only=True):
@@ -64,5 +77,5 @@ class Verdict(Record, frozen=True, kw_only=True):
 
     claim: str
     verdict: Literal["kept", "broken", "supported", "refuted", "undecided", "not measured"]
-    evidence: str
+    evidence: list[str]  # a sentence each
     engine: str = ""

@@ -106,4 +106,4 @@ def _gate(gate: Verdict | None) -> Card:
         "not measured": ("none", "nothing to compare"),
     }
     state, word = states.get(gate.verdict, ("doubt", "inconclusive"))
-    return _card("Gate", state, word, gate.evidence.split("; ")[0].capitalize() + ".", "verdicts")
+    return _card("Gate", state, word, gate.evidence[0].capitalize() + ".", "verdicts")

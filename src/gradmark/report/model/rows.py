@@ -40,7 +40,7 @@ class Row(Summary, frozen=True, kw_only=True):
 
     @property
     def why(self) -> str:
-        """The message. What is unsupported is told without the row's own names, so that equal reasons are equal texts."""
+        """The message; of what is unsupported without the row's own names, so that equal reasons are equal texts."""
         if self.status != "unsupported":
             return self.message
         text = self.message

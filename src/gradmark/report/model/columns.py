@@ -30,6 +30,11 @@ class Column(Record, frozen=True, kw_only=True):
     rank: int
     metrics: list[str] = []  # a cell shows the first of these that its row has
 
+    @property
+    def title(self) -> str:
+        """The header without its remark in brackets."""
+        return self.header.split(" (")[0]
+
 
 NAMES = [
     Column(key="workload", header="workload", rank=0),
@@ -89,7 +94,7 @@ def cells(row: Row, shown: Sequence[Column] | None = None) -> dict[str, str]:
         if not column.metrics:
             texts[column.key] = _name(row, column.key)
         elif row.status != "ok":
-            known = row.status == "wrong-gradient" and column.header == "error"
+            known = row.status == "wrong-gradient" and column.header == "error" and metric_of(row, column)
             texts[column.key] = _text(row, column) if known else ""
         else:
             texts[column.key] = _text(row, column)
@@ -183,7 +188,7 @@ def _gaps(fine: Sequence[Row], shown: Sequence[Column]) -> list[str]:
         for place, row in enumerate(fine):
             if column.metrics and applies(row, column) and metric_of(row, column) is None:
                 gap = gaps.setdefault(row.reasons.get(column.metrics[0], UNDECLARED), Gap({}, {}))
-                gap.headers[column.header.split()[0]] = None
+                gap.headers[column.title] = None
                 gap.rows[place] = row
     return [
         f"{MISSING} {', '.join(gap.headers)}{_where(list(gap.rows.values()), fine)}: {reason}"

@@ -136,7 +136,7 @@ def _side(task: str, rows: list[Row], standing: list[Standing]) -> Side:
     numbers = [column for column in columns(shown) if column.metrics]
     texts = [cells(r, numbers) for r in shown]
     for column in numbers:
-        lines.append((column.header.split(" (")[0], [text[column.key] or MISSING for text in texts]))
+        lines.append((column.title, [text[column.key] or MISSING for text in texts]))
         if column.key == "total":
             lines += [(label, [text(places[r.cell.engine]) for r in shown]) for label, text in _STANDINGS.items()]
     lines.append(("Pareto", ["●" if places[r.cell.engine].pareto else "" for r in shown]))

@@ -50,7 +50,7 @@ def test_columns_by_speed_with_the_winner_marked(make: Any) -> None:
 
 
 def test_the_time_that_is_shown_is_the_time_that_is_compared(make: Any) -> None:
-    """An engine whose processes are mostly slow: by medians it loses, by the fastest block it wins. One of them holds."""
+    """By medians the first would lose, by its fastest block it leads: one of the two is shown and compared."""
     run = make.run(
         make.measurement(make.cell(engine="a"), samples=make.totals(1000.0, 4000.0, 4000.0, 4000.0)),
         make.measurement(make.cell(engine="b"), samples=make.totals(1040.0, 1050.0, 1050.0, 1050.0)),

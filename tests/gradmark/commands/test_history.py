@@ -45,9 +45,9 @@ def test_a_cell_that_became_slower(gradmark, kept):
     called = gradmark("history")
     assert called.code == 0
     assert called.out.splitlines()[4:7] == [
-        "  w3/float64/cpu@e  12 runs  100 ns → 120 ns (+20.0 %)",
+        "  w3@e  12 runs  100 ns → 120 ns (+20.0 %)",
         f"    +20.0 % from 2026-01-07T00:00:00+00:00 on (run run06, commit {'0' * 12})",
-        "  w4/float64/cpu@e  12 runs  100 ns → 100 ns (+0.0 %)",
+        "  w4@e  12 runs  100 ns → 100 ns (+0.0 %)",
     ]
 
 
@@ -70,7 +70,7 @@ def test_a_plot_stands_below_the_lines(gradmark, kept, monkeypatch):
         "     └─────────────────────────────────────────────",
         "                              ^",
         "      2026-01-01                         2026-01-12",
-        "      o w3/float64/cpu   x w4/float64/cpu",
+        "      o w3   x w4",
         "^ a new level begins: 2026-01-07",
     ]
 
@@ -92,8 +92,8 @@ def test_unlike_machines_are_separate_series(gradmark, kept):
     kept([200.0] * 12, cpu="6502")
     found = json.loads(gradmark("history", "w1", "--json").out)
     assert [(s["cell"], len(s["points"]), s["machine"].split(",")[0]) for s in found["series"]] == [
-        ("w1/float64/cpu@e", 12, "6502"),
-        ("w1/float64/cpu@e", 12, "Z80"),
+        ("w1@e", 12, "6502"),
+        ("w1@e", 12, "Z80"),
     ]
     assert found["together"] == []
 

@@ -8,12 +8,12 @@ from functools import cached_property
 
 import msgspec
 
-from gradmark.analyse.growth import families, growth
+from gradmark.analyse.growth import Growth, families, growth
 from gradmark.analyse.paired import MEANING
 from gradmark.analyse.standings import Standing
 from gradmark.analyse.summary import summarise
 from gradmark.errors import GradmarkError
-from gradmark.records import Fit, Measurement, Run, Summary
+from gradmark.records import Measurement, Run, Summary
 from gradmark.report.model import sides
 from gradmark.report.model.columns import Column, cells, columns
 from gradmark.report.model.rows import Row, reading_order, row
@@ -105,7 +105,7 @@ class Material:
         return sides.placed(self.compared)
 
     @cached_property
-    def growth(self) -> tuple[list[tuple[str, list[Fit]]], list[str]]:
+    def growth(self) -> Growth:
         """The fits by family, and the suspects."""
         return growth(self.run)
 

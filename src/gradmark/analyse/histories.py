@@ -98,8 +98,10 @@ def histories(runs: Sequence[Run], name: str = "total", keep: Callable[[Cell], b
     entry = metric(name)
     machines: dict[str, list[Run]] = {}
     names: dict[tuple[object, ...], str] = {}
-    for run in sorted(runs, key=lambda run: run.started):
-        machines.setdefault(_machine(run, names), []).append(run)
+    newest = ""
+    for run in sorted(runs, key=lambda run: (run.started, run.id)):
+        newest = _machine(run, names)
+        machines.setdefault(newest, []).append(run)
     series: list[History] = []
     together: list[Together] = []
     for machine, members in machines.items():
@@ -128,7 +130,7 @@ def histories(runs: Sequence[Run], name: str = "total", keep: Callable[[Cell], b
                 )
                 for row in kept
             ]
-    return Histories(metric=entry.name, newest=list(machines)[-1] if machines else "", series=series, together=together)
+    return Histories(metric=entry.name, newest=newest, series=series, together=together)
 
 
 class _Row:

@@ -58,8 +58,7 @@ def test_several_are_drawn_against_their_first_points_and_what_stepped_is_on_top
         "     └────────────────────────────",
         "                                 ^",
         "      2026-01-01        2026-01-03",
-        "      o slow",
-        "      x flat",
+        "      o slow   x flat",
         "^ a new level begins: 2026-01-03",
     ]
 
@@ -78,9 +77,8 @@ def test_what_all_of_an_engine_did_is_marked_once():
 
 def test_many_series_are_left_to_who_asks_for_them():
     found = drawn(*(series(f"w{k}", [100.0, 100.0 + k]) for k in range(8)))
-    assert found[-3:] == [
-        "      o w7   x w6   + w5",
-        "      * w4   # w3   % w2",
+    assert found[-2:] == [
+        "      o w7   x w6   + w5   * w4   # w3   % w2",
         "2 more moved less and are not drawn; `gradmark history WORKLOAD` draws them",
     ]
 
@@ -102,3 +100,10 @@ def test_one_point_is_no_line_and_a_narrow_terminal_no_place():
     two = series("poly", [1.0, 1.0])
     assert drawn(two, columns=30) == ["", "no plot: 30 columns are too narrow for one"]
     assert max(map(len, drawn(two, columns=36))) <= 36
+
+
+def test_a_count_that_began_at_zero_is_drawn_as_it_is():
+    none, some = series("none", [0.0, 0.0]), series("some", [0.0, 3.0], step=1)
+    found = levels(Histories(metric="allocations", newest="m", series=[none, some], together=[]), "m", 80)
+    assert found[1] == "e: allocs"
+    assert found[-2:] == ["      o some   x none", "^ a new level begins: 2026-01-02"]

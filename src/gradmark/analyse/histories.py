@@ -10,7 +10,7 @@ from typing import Literal
 from gradmark import units
 from gradmark.analyse.changepoints import Change, changes
 from gradmark.analyse.paired import MEANING
-from gradmark.records import Cell, Measurement, Number, Record, Run
+from gradmark.records import Cell, Number, Record, Run
 from gradmark.records.metric import LEAST_NS, Metric, metric, numbers
 from gradmark.records.times import times
 
@@ -105,8 +105,8 @@ def histories(runs: Sequence[Run], name: str = "total", keep: Callable[[Cell], b
     series: list[History] = []
     together: list[Together] = []
     for machine, members in machines.items():
-        rows = _rows(members, entry)
-        plain = [] if entry.exact else changes(_values(_rows(members, metric("primal"))))[1]
+        rows, functions = _rows(members, [entry, metric("primal")])
+        plain = [] if entry.exact else changes(_values(functions))[1]
         for engine in dict.fromkeys(row.cell.engine for row in rows):
             group = [row for row in rows if row.cell.engine == engine]
             kept = [row for row in group if keep(row.cell)]
@@ -141,27 +141,26 @@ class _Row:
         self.numbers: list[Number | None] = [None] * count
 
 
-def _rows(runs: Sequence[Run], entry: Metric) -> list[_Row]:
-    rows: dict[str, _Row] = {}
+def _rows(runs: Sequence[Run], entries: Sequence[Metric]) -> list[list[_Row]]:
+    """The rows of each metric. The numbers are those that are shown everywhere.
+
+    What failed has none, nor has a time that was lost in the harness. Two builds that were compared side by side are
+    no points of a series.
+    """
+    # Phases are asked for most, and can be had without the other metrics: a store holds many runs.
+    read = times if all(entry.phase for entry in entries) else numbers
+    rows: list[dict[str, _Row]] = [{} for _ in entries]
     for place, run in enumerate(runs):
         for measurement in run.measurements:
-            number = _number(measurement, entry)
-            if number is not None:
-                row = rows.setdefault(measurement.cell.id, _Row(measurement.cell, len(runs)))
-                row.numbers[place] = number
-    return list(rows.values())
-
-
-def _number(measurement: Measurement, entry: Metric) -> Number | None:
-    """The number as it is shown everywhere; None if there is none, or if it was lost in the harness.
-
-    Two builds that were compared side by side are no points of a series.
-    """
-    if measurement.status != "ok" or measurement.cell.side:
-        return None
-    # Of all numbers those of phases are wanted most, and can be had without the others: a store holds many runs.
-    number = (times if entry.phase else numbers)(measurement).get(entry.name)
-    return None if number is None or (entry.timed and number.value <= LEAST_NS) else number
+            cell = measurement.cell
+            if measurement.status != "ok" or cell.side:
+                continue
+            known = read(measurement)
+            for entry, kept in zip(entries, rows, strict=True):
+                number = known.get(entry.name)
+                if number is not None and not (entry.timed and number.value <= LEAST_NS):
+                    kept.setdefault(cell.id, _Row(cell, len(runs))).numbers[place] = number
+    return [list(kept.values()) for kept in rows]
 
 
 def _values(rows: Sequence[_Row]) -> dict[str, list[float | None]]:

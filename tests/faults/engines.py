@@ -522,3 +522,16 @@ class TotalOnly(Faulty):
             session.backward()
 
         return {"forward": None, "backward": None, "primal": None, "total": total}
+
+
+class WithGamma(PlainNamespace):
+    """Has a function that plain numbers lack."""
+
+    name = "with-gamma"
+
+    def prepare(self, workload, inputs, params):
+        import math
+        from types import SimpleNamespace
+
+        ops = SimpleNamespace(gamma=math.gamma)
+        return Session(total=lambda: workload(ops, *inputs, **params), gradients=lambda: [1.0 for _ in inputs])

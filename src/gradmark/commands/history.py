@@ -44,22 +44,30 @@ def command(
 
 
 def _runs(store: Path | None, since: datetime.datetime | None) -> "list[Run]":
+    """The kept runs, oldest first. A file that cannot be read is named and left out."""
     from gradmark.errors import StoreError
-    from gradmark.store import runs
+    from gradmark.store import listing, runs
 
-    found = []
     folder = store or runs.FOLDER
-    for path in sorted(folder.glob("*.json")):
+    read = []
+    for kept in listing.headers(folder):
+        # When a run was started is known without reading all of it.
+        if since is not None and not kept.problem and kept.started < since.replace(tzinfo=datetime.UTC).isoformat():
+            continue
         try:
-            run = runs.load(path)
+            read.append(_one_build(runs.load(Path(kept.path))))
         except StoreError as error:
             click.echo(f"left out: {error}", err=True)
-            continue
-        if since is None or datetime.datetime.fromisoformat(run.started) >= since.replace(tzinfo=datetime.UTC):
-            found.append(run)
-    if not found:
+    if not read:
         raise StoreError(f"no run in {folder}{f' since {since:%Y-%m-%d}' if since else ''}; `gradmark run` makes one")
-    return found
+    return read
+
+
+def _one_build(run: "Run") -> "Run":
+    """Without the cells of two builds that were compared: they are no points of a series."""
+    import msgspec
+
+    return msgspec.structs.replace(run, measurements=[m for m in run.measurements if not m.cell.side])
 
 
 def _only(run: "Run", select: tuple[str, ...]) -> "Run":

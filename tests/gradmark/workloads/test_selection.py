@@ -49,7 +49,7 @@ def test_wrong_names_get_the_nearest(typed, hint):
 
 
 def test_a_keyword_that_fits_nothing():
-    with pytest.raises(SelectionError, match="no selected workload has 'q' in its name; there are: poly"):
+    with pytest.raises(SelectionError, match="no selected row has 'q' in its name; the workloads are: poly"):
         select(["poly"], "q")
 
 

@@ -29,8 +29,8 @@ def test_cards_without_data_say_what_to_do(make: Any) -> None:
 
 def test_cards_of_a_good_run(make: Any) -> None:
     rows = [make.measurement(make.cell(n=n), operations=n) for n in (10, 100, 1000, 10000)]
-    promises = [Verdict(claim="c", verdict="kept", evidence="e", engine="tapegrad")]
-    gate = Verdict(claim="g", verdict="kept", evidence="against the file: 9 pass; more")
+    promises = [Verdict(claim="c", verdict="kept", evidence=["e"], engine="tapegrad")]
+    gate = Verdict(claim="g", verdict="kept", evidence=["against the file: 9 pass", "more"])
     assert said(*rows, make=make, promises=promises, gate=gate) == [
         ("Contract", "good", "1 of 1 promises are kept."),
         ("Gradients", "good", "All 4 gradients are within their tolerance; the least exact has 16.0 digits "
@@ -53,8 +53,8 @@ def test_cards_of_a_bad_run(make: Any) -> None:
         "wrong-gradient", cell=make.cell("tree"), accuracy=Accuracy(reference="r", relative_error=1.0, tolerance=1e-9)
     )
     promises = [
-        Verdict(claim="c", verdict="broken", evidence="e", engine="slow"),
-        Verdict(claim="d", verdict="kept", evidence="e", engine="slow"),
+        Verdict(claim="c", verdict="broken", evidence=["e"], engine="slow"),
+        Verdict(claim="d", verdict="kept", evidence=["e"], engine="slow"),
     ]
     found = {title: (state, text) for title, state, text in said(*rows, wrong, make=make, promises=promises)}
     assert found["Contract"] == ("bad", "1 of 2 promises are kept; broken by slow (1).")
@@ -71,6 +71,6 @@ def test_cards_of_a_bad_run(make: Any) -> None:
     [("broken", "bad", "fail"), ("undecided", "doubt", "inconclusive"), ("not measured", "none", "nothing to compare")],
 )
 def test_the_gates_answer(make: Any, verdict: Any, state: str, word: str) -> None:
-    gate = msgspec.structs.replace(Verdict(claim="g", verdict="kept", evidence="e"), verdict=verdict)
+    gate = msgspec.structs.replace(Verdict(claim="g", verdict="kept", evidence=["e"]), verdict=verdict)
     card = cards(Material([make.run(make.measurement())]), [], gate)[-1]
     assert (card.state, card.word) == (state, word)

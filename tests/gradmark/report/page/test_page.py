@@ -33,7 +33,7 @@ def test_rows_of_different_commits_and_machines_are_said(make: Any) -> None:
 
 
 def test_verdicts_are_the_gates_the_contracts_and_the_hypotheses(several: Run) -> None:
-    gate = Verdict(claim="gate", verdict="kept", evidence="e")
+    gate = Verdict(claim="gate", verdict="kept", evidence=["e"])
     found = page([several], gate).verdicts
     assert [verdict.claim for verdict in found[:2]] == [
         "gate",

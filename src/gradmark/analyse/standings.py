@@ -175,7 +175,11 @@ def _peak(standing: Standing) -> float:
 
 
 def _whole_digits(standing: Standing) -> int:
-    """Parts of a digit are chance. What is not known never helps."""
+    """Parts of a digit are chance. What is not known never helps.
+
+    Rounded, not compared with a tolerance: with three tolerances three engines could beat each other in a circle, and
+    nobody would be left.
+    """
     return -1 if standing.digits is None else round(standing.digits)
 
 

@@ -100,8 +100,6 @@ def write(runs: Sequence[Run], output: Path, own: "Sequence[Hypothesis]" = ()) -
 
 def against_baseline(runs: Sequence[Run]) -> Verdict | None:
     """The exact metrics of what the page shows against the baseline of the current folder; None where there is none."""
-    import msgspec
-
     from gradmark.gate import configuration, exact
     from gradmark.records.finding import Gate
     from gradmark.report.page.material import Material
@@ -111,11 +109,8 @@ def against_baseline(runs: Sequence[Run]) -> Verdict | None:
     if not baselines.FILE.is_file():
         return None
     shown = Material(runs).run
-    before = baselines.load(baselines.FILE)
     # A run need not have all of the baseline; what it has not measured is no finding.
-    measured = {baselines.key(m.cell) for m in shown.measurements}
-    there = {name: kept for name, kept in before.cells.items() if name in measured}
-    before = msgspec.structs.replace(before, cells=there)
+    before = baselines.only(baselines.load(baselines.FILE), [m.cell for m in shown.measurements])
     now = baselines.described(shown.environment)
     found = exact.compare(before, shown.measurements, now, configuration.read())
     gate = Gate(against=str(baselines.FILE), findings=found)
@@ -123,6 +118,6 @@ def against_baseline(runs: Sequence[Run]) -> Verdict | None:
     summary = f"against {gate.against}: {counts(gate) or 'nothing to compare'}"
     return Verdict(
         claim="nothing is worse than in the baseline",
-        verdict=words.get(gate.answer, "undecided") if there else "not measured",
+        verdict=words.get(gate.answer, "undecided") if before.cells else "not measured",
         evidence=[summary, *(" ".join(line.split()) for line in lines(gate)[:-1])],
     )

@@ -16,7 +16,7 @@ class Environment(Record, frozen=True, kw_only=True):
 
     cpu: str
     cores: int
-    memory_bytes: int
+    memory_bytes: int | None  # None where the system does not say; 0 in older files
     os: str
     python: str
     packages: dict[str, str]

@@ -58,7 +58,7 @@ def find(name: str, folder: Path, verbs: Collection[str] = ()) -> Path:
         matching = [path for path in kept if path.stem == name] or [p for p in kept if p.stem.startswith(name)]
     if len(matching) == 1:
         return matching[0]
-    what = "no run" if not matching else f"{len(matching)} runs"
+    what = f"{len(matching)} runs" if matching else f"no run of {' or '.join(verbs)}" if verbs else "no run"
     known = ", ".join(path.stem for path in kept[-5:]) or "none"
     raise StoreError(f"{what} in {folder} match {name!r}; the newest are: {known}")
 

@@ -32,8 +32,13 @@ from gradmark.store.baselines import described
 
 CELL = Cell(engine="tapegrad", workload="poly", suite="scalar", params={"n": 10})
 HERE = Environment(
-    cpu="c", cores=2, memory_bytes=1, os="Linux 6", python="CPython 3.11.7", packages={"numpy": "2.1.0", "memray": "1.2.3"}
-)  # fmt: skip
+    cpu="c",
+    cores=2,
+    memory_bytes=1,
+    os="Linux 6",
+    python="CPython 3.11.7",
+    packages={"numpy": "2.1.0", "memray": "1.2.3"},
+)
 
 
 def sample(process=0, once_ns=None, **times):

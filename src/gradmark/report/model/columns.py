@@ -18,6 +18,8 @@ from gradmark.report.model.rows import WORDS, Row
 
 MISSING = "n/a"
 DERIVED = "~"
+# Of a phase that the sessions of other engines declare: nobody knows of it on this one.
+UNDECLARED = "the engine does not have this phase"
 
 
 class Column(Record, frozen=True, kw_only=True):
@@ -27,6 +29,11 @@ class Column(Record, frozen=True, kw_only=True):
     header: str
     rank: int
     metrics: list[str] = []  # a cell shows the first of these that its row has
+
+    @property
+    def title(self) -> str:
+        """The header without its remark in brackets."""
+        return self.header.split(" (")[0]
 
 
 NAMES = [
@@ -87,7 +94,7 @@ def cells(row: Row, shown: Sequence[Column] | None = None) -> dict[str, str]:
         if not column.metrics:
             texts[column.key] = _name(row, column.key)
         elif row.status != "ok":
-            known = row.status == "wrong-gradient" and column.header == "error"
+            known = row.status == "wrong-gradient" and column.header == "error" and metric_of(row, column)
             texts[column.key] = _text(row, column) if known else ""
         else:
             texts[column.key] = _text(row, column)
@@ -180,8 +187,8 @@ def _gaps(fine: Sequence[Row], shown: Sequence[Column]) -> list[str]:
     for column in shown:
         for place, row in enumerate(fine):
             if column.metrics and applies(row, column) and metric_of(row, column) is None:
-                gap = gaps.setdefault(row.reasons.get(column.metrics[0], "not measured"), Gap({}, {}))
-                gap.headers[column.header.split()[0]] = None
+                gap = gaps.setdefault(row.reasons.get(column.metrics[0], UNDECLARED), Gap({}, {}))
+                gap.headers[column.title] = None
                 gap.rows[place] = row
     return [
         f"{MISSING} {', '.join(gap.headers)}{_where(list(gap.rows.values()), fine)}: {reason}"

@@ -13,7 +13,7 @@ from gradmark.analyse.suspects import Suspect
 from gradmark.analyse.suspects import sentence as suspected
 from gradmark.records import Code, Fit, Record, Run, Settings, Status, Summary
 from gradmark.records.measurement import LACKING
-from gradmark.report.model.characters import one_line, plural, some
+from gradmark.report.model.characters import listed, one_line, plural, some
 from gradmark.report.model.rows import WORDS, Row, rows
 from gradmark.report.model.words import sentence
 
@@ -86,7 +86,7 @@ def _failures(shown: list[Row], settings: Settings) -> Iterator[Note]:
     groups: dict[tuple[Status, str, str], list[Row]] = {}
     for row in shown:
         if row.status != "ok":
-            groups.setdefault((row.status, row.engine, row.message), []).append(row)
+            groups.setdefault((row.status, row.engine, row.why), []).append(row)
     for (status, engine, message), members in groups.items():
         what = f"{WORDS[status]} on {engine}: {some([row.workload for row in members])}"
         # Messages come from anywhere; a sentence of ours follows.
@@ -232,9 +232,17 @@ def unfinished(run: Run) -> Iterator[Note]:
         command = f"`{_quoted(['gradmark', run.verb, '--resume', run.id])}`"
         unseen = sum(cell.id not in known for cell in missing)
         untimed = sum(done.get(cell.id) == 0 for cell in missing)
+        parts = [
+            f"{count:,} {one if count == 1 else several} {rest}"
+            for count, one, several, rest in (
+                (unseen, "was", "were", "not reached"),
+                (untimed, "has", "have", "no time yet"),
+                (len(missing) - unseen - untimed, "has", "have", "fewer processes than planned"),
+            )
+            if count
+        ]
         yield _warning(
-            f"unfinished: of {plural(len(run.planned), 'row')}, {unseen} were not looked at, {untimed} have no time "
-            f"yet, {len(missing) - unseen - untimed} have fewer processes than planned. {command} goes on."
+            f"unfinished: of {plural(len(run.planned), 'row')}, {listed(parts)}. {command} continues the run."
         )
 
 
@@ -242,9 +250,10 @@ def _devices(run: Run) -> Iterator[Note]:
     """Whose memory it is, where it is not the host's."""
     engines = dict.fromkeys(m.cell.engine for m in run.measurements if m.memory is not None and m.memory.of_device)
     if engines:
+        whose = "its device" if len(engines) == 1 else "their devices"
         yield _info(
-            f"device: memory and allocations of {some(list(engines))} are those of its device, by the engine's own "
-            "counters; what the host allocates is not in them."
+            f"device: memory and allocations of {some(list(engines))} are those of {whose}, by the engine's own "
+            "counters; what the host allocates is not included."
         )
 
 

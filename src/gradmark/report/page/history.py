@@ -6,7 +6,7 @@ In: material. Out: one chart; times are series of one machine and way of measuri
 from collections.abc import Iterator, Sequence
 
 from gradmark import units
-from gradmark.analyse.histories import Found, Histories, History, histories, machine
+from gradmark.analyse.histories import ChangePoint, Histories, History, histories
 from gradmark.records import Run, metric
 from gradmark.records.metric import Metric
 from gradmark.records.times import WHOLE
@@ -33,13 +33,12 @@ def history(material: Material) -> Chart:
 
 def _times(runs: Sequence[Run]) -> Iterator[View]:
     kept = histories(runs, WHOLE)
-    here = machine(runs[-1])
     rows: dict[str, list[History]] = {}
     for series in kept.series:
         rows.setdefault(series.cell, []).append(series)
     for cell, members in rows.items():
         if sum(len(series.points) for series in members) > 1:
-            members.sort(key=lambda series: series.machine != here)
+            members.sort(key=lambda series: series.machine != kept.newest)
             yield _time_view(cell, members, kept, runs)
 
 
@@ -48,26 +47,26 @@ def _time_view(cell: str, members: Sequence[History], kept: Histories, runs: Seq
     places = {run.id: place for place, run in enumerate(runs)}
     drawn: list[Series] = []
     for series in members:
-        own = series.machine == machine(runs[-1])
+        own = series.machine == kept.newest
         style: Style = "joined" if own else "open"
         drawn.append(
             Series(
                 name="this machine" if own else "another machine or way of measuring",
                 x=[float(places[point.run]) for point in series.points],
-                y=[short(point.floor_ns) for point in series.points],
+                y=[short(point.number.value) for point in series.points],
                 style=style,
-                text=[f"{_named(runs[places[p.run]])}: {units.time(p.floor_ns)}" for p in series.points],
+                text=[f"{_named(runs[places[p.run]])}: {units.time(p.number.value)}" for p in series.points],
             )
         )
     first = members[0]
-    ns = {point.run: point.floor_ns for point in first.points}
+    ns = {point.run: point.number.value for point in first.points}
     begun = [change for change in first.changes if change.run in ns]
     if begun:
         xs, ys = [float(places[change.run]) for change in begun], [short(ns[change.run]) for change in begun]
         drawn.append(Series(name="change", x=xs, y=ys, style="change", colour=1))
     entry = metric.metric(WHOLE)
-    every = sorted((places[point.run], point.floor_ns) for series in members for point in series.points)
-    spans = [ns for _, ns in every] if len(first.points) < 2 else [point.floor_ns for point in first.points]
+    every = sorted((places[point.run], point.number.value) for series in members for point in series.points)
+    spans = [ns for _, ns in every] if len(first.points) < 2 else [point.number.value for point in first.points]
     said = [_span(entry, spans), *_levels(begun, runs, places), *_shared(first, kept, runs, places)]
     return View(
         keys=[one_line(cell), entry.title],
@@ -78,8 +77,8 @@ def _time_view(cell: str, members: Sequence[History], kept: Histories, runs: Seq
     )
 
 
-def _levels(begun: Sequence[Found], runs: Sequence[Run], places: dict[str, int]) -> list[str]:
-    names = [f"{_named(runs[places[change.run]])} ({units.percent(change.ratio)})" for change in begun]
+def _levels(begun: Sequence[ChangePoint], runs: Sequence[Run], places: dict[str, int]) -> list[str]:
+    names = [f"{_named(runs[places[change.run]])} ({change.step})" for change in begun]
     return [f"A new level begins at {', '.join(names)}."] if names else []
 
 
@@ -88,8 +87,8 @@ def _shared(series: History, kept: Histories, runs: Sequence[Run], places: dict[
     for group in kept.together:
         if (group.engine, group.machine) == (series.engine, series.machine):
             for change in group.changes:
-                when, step = _named(runs[places[change.run]]), units.percent(change.ratio)
-                yield f"Rows of {one_line(group.engine)} moved together at {when} ({step}): {one_line(change.cause)}."
+                when, step = _named(runs[places[change.run]]), change.step
+                yield f"Rows of {one_line(group.engine)} moved together at {when} ({step}): {one_line(change.reason)}."
 
 
 def _counts(runs: Sequence[Run]) -> Iterator[View]:

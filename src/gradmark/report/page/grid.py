@@ -60,7 +60,7 @@ class Grid(Record, frozen=True, kw_only=True):
     suites: list[str]
     engines: list[str]
     legend: list[str] = []
-    unseen: int = 0  # rows that are planned and not looked at yet
+    unseen: int = 0  # rows that are planned and were not reached yet
 
 
 def grid(material: Material) -> Grid:

@@ -1,69 +1,30 @@
 """One truth: every number that is shown of a noisy run agrees, wherever it is shown."""
 
-import io
-
 import msgspec
 import pytest
-from oracles import shown
+from oracles import walk
 from oracles.noisy import noisy_run
-from rich.console import Console
+from oracles.shown import is_quotient, markdown_tables, span
 
+from gradmark import units
 from gradmark.analyse.standings import Standing, rows_of, standings
 from gradmark.records import Run, metric
 from gradmark.report.exports import markdown
 from gradmark.report.exports.csv import csv
 from gradmark.report.exports.json import json
-from gradmark.report.model.sides import answers_of, comparison
+from gradmark.report.model.sides import comparison
 from gradmark.report.model.suites import tables
-from gradmark.report.tables import terminal
 
-RUNS = [noisy_run(seed) for seed in range(4)]
-LABELS = {*(shown.plain_title(entry.title) for entry in metric.REGISTRY), "replay", "× fastest", "× by hand", "Pareto"}
-
-
-def printed(run: Run, *, sides: bool, medians: bool = False) -> str:
-    out = io.StringIO()
-    console = Console(width=1000, file=out, color_system=None)
-    if sides:
-        terminal.print_comparison(comparison(run), [], console)
-    else:
-        terminal.print_tables(tables(run), [], console, medians=medians)
-    return out.getvalue()
-
-
-def written(run: Run, *, sides: bool, medians: bool = False) -> str:
-    if sides:
-        return markdown.side_by_side(comparison(run), [])
-    return markdown.suites(tables(run), [], medians=medians)
-
-
-def side_names(run: Run) -> set[str]:
-    return LABELS | set(shown.SUMMARY) | {m.cell.task for m in run.measurements}
-
-
-@pytest.mark.parametrize("medians", [False, True])
-@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.id)
-def test_rows(run: Run, medians: bool) -> None:
-    names = {m.cell.row for m in run.measurements}
-    on_terminal = shown.check_rows(run, shown.terminal_tables(printed(run, sides=False, medians=medians), names))
-    in_markdown = shown.check_rows(run, shown.markdown_tables(written(run, sides=False, medians=medians)))
-    assert on_terminal == in_markdown
-    assert on_terminal > 200
+RUNS = [noisy_run(seed) for seed in (0, 3)]
 
 
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run.id)
-def test_sides(run: Run) -> None:
-    answers = comparison(run).answers
-    on_terminal = shown.check_sides(run, shown.terminal_tables(printed(run, sides=True), side_names(run)), answers)
-    in_markdown = shown.check_sides(run, shown.markdown_tables(written(run, sides=True)), answers)
-    assert on_terminal == in_markdown
-    assert on_terminal > 200
-    assert answers_of(run) == answers
+def test_every_number_agrees(run: Run) -> None:
+    assert walk.walk(run) > 2000
 
 
-@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.id)
-def test_files(run: Run) -> None:
-    assert shown.check_csv(run, csv(run)) == shown.check_json(run, json(run)) > 300
+def test_two_engines_agree_too() -> None:
+    assert walk.walk(noisy_run(0, engines=2)) > 500
 
 
 def test_the_noise_is_worth_walking() -> None:
@@ -72,8 +33,9 @@ def test_the_noise_is_worth_walking() -> None:
     assert any(n["forward"].how == "derived" for n in numbers if "forward" in n)
     assert any(n["backward"].how == "derived" for n in numbers if "backward" in n)
     assert {m.status for run in RUNS for m in run.measurements} >= {"ok", "unsupported", "timeout", "wrong-gradient"}
-    assert {"fastest", "tied", "slower"} == {standing.outcome for run in RUNS for standing in standings_of(run)}
-    assert {standing.settled for run in RUNS for standing in standings_of(run)} == {True, False}
+    placed = [standing for run in RUNS for standing in standings_of(run)]
+    assert {standing.outcome for standing in placed} == {"fastest", "tied", "slower"}
+    assert {standing.settled for standing in placed} == {True, False}
 
 
 def standings_of(run: Run) -> list[Standing]:
@@ -83,31 +45,37 @@ def standings_of(run: Run) -> list[Standing]:
 # --- the walk itself fails where it should
 
 
+def rows_text(run: Run) -> str:
+    return markdown.suites(tables(run), [])
+
+
+def sides_text(run: Run) -> str:
+    return markdown.side_by_side(comparison(run), [])
+
+
 def test_a_number_that_differs_is_found() -> None:
     run = RUNS[0]
-    total = next(m for m in run.measurements if "total" in metric.numbers(m))
-    text = shown.units.time(metric.numbers(total)["total"].value)
-    assert text in written(run, sides=False)
+    number = next(numbers["total"] for m in run.measurements if "total" in (numbers := metric.numbers(m)))
+    text, value = units.time(number.value), str(number.value)
+    assert text in rows_text(run)
     with pytest.raises(AssertionError):
-        shown.check_rows(run, shown.markdown_tables(written(run, sides=False).replace(text, "9.87 ms")))
+        walk.check_rows(run, markdown_tables(rows_text(run).replace(text, "9.87 ms")))
     with pytest.raises(AssertionError):
-        shown.check_sides(run, shown.markdown_tables(written(run, sides=True).replace(text, "9.87 ms")), [])
-    value = metric.numbers(total)["total"].value
+        walk.check_sides(run, markdown_tables(sides_text(run).replace(text, "9.87 ms")), comparison(run).answers)
     with pytest.raises(AssertionError):
-        shown.check_csv(run, csv(run).replace(str(value), str(value + 1)))
+        walk.check_csv(run, csv(run).replace(value, "1.5"))
     with pytest.raises(AssertionError):
-        shown.check_json(run, json(run).replace(str(value), str(value + 1)))
+        walk.check_json(run, json(run).replace(value, "1.5"))
 
 
 def test_numbers_of_other_samples_are_found() -> None:
     run, other = RUNS[0], noisy_run(0, noise=0.5)
-    for check in (
-        lambda: shown.check_rows(run, shown.markdown_tables(written(other, sides=False))),
-        lambda: shown.check_csv(run, csv(other)),
-        lambda: shown.check_json(run, json(other)),
-    ):
-        with pytest.raises(AssertionError):
-            check()
+    with pytest.raises(AssertionError):
+        walk.check_rows(run, markdown_tables(rows_text(other)))
+    with pytest.raises(AssertionError):
+        walk.check_csv(run, csv(other))
+    with pytest.raises(AssertionError):
+        walk.check_json(run, json(other))
 
 
 def test_another_winner_is_found() -> None:
@@ -117,17 +85,34 @@ def test_another_winner_is_found() -> None:
         changed = [answer.replace(engine, "X").replace(other, engine).replace("X", other) for answer in answers]
         assert changed != answers
         with pytest.raises(AssertionError):
-            shown.check_sides(run, shown.markdown_tables(written(run, sides=True)), changed)
-    moved = written(run, sides=True).replace("◀", "")
-    with pytest.raises((AssertionError, IndexError)):
-        shown.check_sides(run, shown.markdown_tables(moved), answers)
+            walk.check_sides(run, markdown_tables(sides_text(run)), changed)
+    with pytest.raises(AssertionError):
+        walk.check_sides(run, markdown_tables(sides_text(run).replace("◀", "")), answers)
 
 
 def test_a_row_that_is_not_shown_is_found() -> None:
     run = RUNS[0]
     less = msgspec.structs.replace(run, measurements=run.measurements[1:])
     with pytest.raises(AssertionError):
-        shown.check_rows(run, shown.markdown_tables(written(less, sides=False)))
+        walk.check_rows(run, markdown_tables(rows_text(less)))
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [
+        ("2.50 µs", 2495.0, 2505.0),
+        ("~500 ns", 499.5, 500.5),
+        ("4.00 GFLOP/s", 3.995e9, 4.005e9),
+        ("39.6 GB/s", 39.55e9, 39.65e9),
+        ("5 B/s", 4.5, 5.5),
+        ("+3 %", 0.025, 0.035),
+        ("2.0e-07", 1.95e-7, 2.05e-7),
+        ("1,880", 1875.0, 1885.0),
+        ("4.00 KiB", 4090.88, 4101.12),
+    ],
+)
+def test_what_a_text_stands_for(text: str, low: float, high: float) -> None:
+    assert span(text) == pytest.approx((low, high))
 
 
 @pytest.mark.parametrize(
@@ -137,10 +122,9 @@ def test_a_row_that_is_not_shown_is_found() -> None:
         ("1.04=", "48.1 µs", "181 µs", False),
         ("3.00", "~3.00 µs", "1.00 µs", True),
         ("1,880", "90.2 ms", "48.0 µs", True),
-        ("1,890", "90.2 ms", "48.0 µs", False),
+        ("1,900", "90.2 ms", "48.0 µs", False),
         ("1.12", "1.00 µs", "3.00 µs", False),
-        ("inf", "1.00 µs", "0 ns", True),
     ],
 )
 def test_quotients(ratio: str, above: str, below: str, holds: bool) -> None:
-    assert shown.is_quotient(ratio, above, below) == holds
+    assert is_quotient(ratio, above, below) == holds

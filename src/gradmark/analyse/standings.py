@@ -89,7 +89,7 @@ def standings(row: Sequence[Measurement]) -> list[Standing]:
 
 
 def _competes(m: Measurement) -> bool:
-    """Whether it gives a gradient: one that was checked, or that could not be. An engine that does nothing wins nothing."""
+    """Whether it gives a gradient: one that was checked, or that could not be. Doing nothing wins nothing."""
     return m.status == "ok" and (m.accuracy is not None or any(w.code is Code.UNCHECKED for w in m.warnings))
 
 
@@ -175,7 +175,11 @@ def _peak(standing: Standing) -> float:
 
 
 def _whole_digits(standing: Standing) -> int:
-    """Parts of a digit are chance. What is not known never helps."""
+    """Parts of a digit are chance. What is not known never helps.
+
+    Rounded, not compared with a tolerance: with three tolerances three engines could beat each other in a circle, and
+    nobody would be left.
+    """
     return -1 if standing.digits is None else round(standing.digits)
 
 

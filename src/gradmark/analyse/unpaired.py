@@ -139,7 +139,9 @@ def verdict(time: Comparison) -> tuple[Word, str]:
         return "undecided", f"{least} process{'es' * (least != 1)} in a run; {LEAST_PROCESSES} or more can decide"
     if time.typical is None or min(time.first, time.second) <= HARNESS_ERROR_NS:
         return "undecided", f"too short: an empty call is known only to {HARNESS_ERROR_NS:g} ns"
-    beyond = _beyond(time.ratio) and abs(time.second - time.first) > HARNESS_ERROR_NS
+    beyond = _beyond(time.ratio)
+    if beyond and abs(time.second - time.first) <= HARNESS_ERROR_NS:
+        return "no difference", f"within {HARNESS_ERROR_NS:g} ns, to which an empty call is known"
     if beyond and time.p_value > LEVEL:
         return "undecided", "the fastest blocks differ, but the processes of both runs overlap"
     if beyond and (time.typical > 1.0) != (time.ratio > 1.0):

@@ -40,6 +40,7 @@ class Metric:
     in_process: Callable[[Sample], float | None] | None = None  # of a time: what one process says; None if counted once
     better: Literal["lower", "higher"] = "lower"
     exact: bool = False  # repeats itself: gates hard against the baseline
+    on_demand: bool = False  # measured only if somebody asks for it
     depends: tuple[str, ...] = ()  # parts of the environment without which an exact number does not compare
     budget: Budget | None = None  # how much worse it may get; None: never gated
     budget_name: str = ""  # the key in pyproject.toml, if not its name
@@ -278,7 +279,7 @@ REGISTRY: tuple[Metric, ...] = (
     Metric("tape_adjoints", "adjoints", "count", "adjoints of the tape", *_tape("adjoints")),
     Metric(
         "instructions", "instrs", "count", "machine instructions of one iteration, from callgrind", _instructions,
-        _no_instructions, exact=True, depends=("system", "machine", "cpu", "libc", "python", "numpy"),
+        _no_instructions, exact=True, on_demand=True, depends=("system", "machine", "cpu", "libc", "python", "numpy"),
         budget=Budget(share=0.01), digits=4, settled=0.005, rank=14, csv="machine_instructions_per_iteration",
     ),
     Metric(
@@ -323,6 +324,11 @@ def is_known(name: str) -> bool:
 def phases() -> list[str]:
     """The phases of the registry, in order."""
     return [entry.name for entry in REGISTRY if entry.phase]
+
+
+def gated() -> list[Metric]:
+    """What a baseline keeps, and the gate holds against it."""
+    return [entry for entry in REGISTRY if entry.exact and entry.budget is not None]
 
 
 def metrics_of(measurement: Measurement) -> list[Metric]:

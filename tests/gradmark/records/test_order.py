@@ -1,51 +1,66 @@
-"""Order statistics: the stated coverage is the true one."""
+"""Order statistics: coverages in closed form, against SciPy and by counting."""
+
+import doctest
+import itertools
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy import stats
 
-from gradmark.records.order import CONFIDENCE, interval_of_median, place_and_coverage
-
-
-def coverage_of(n, k):
-    """The probability that the median lies between the (k+1)-th smallest and the (k+1)-th largest of n values.
-
-    It does not if at most k of them fall on one of its sides.
-    """
-    return 1.0 - 2.0 * binom.cdf(k, n, 0.5)
+from gradmark.records import order
+from gradmark.records.order import (
+    LEAST_ROUNDS,
+    interval_of_median,
+    mann_whitney_counts,
+    place_and_coverage,
+    place_and_coverage_of_shift,
+)
 
 
-@pytest.mark.parametrize("n", range(1, 31))
-def test_stated_coverage_is_exact(n):
+@pytest.mark.parametrize(
+    ("n", "place", "coverage"),
+    [(1, 0, 0.0), (2, 0, 0.5), (3, 0, 0.75), (4, 0, 0.875), (5, 0, 0.9375), (6, 0, 0.96875), (9, 1, 0.9609375)],
+)
+def test_what_few_values_cover(n, place, coverage):
+    assert place_and_coverage(n) == (place, coverage)
+
+
+@pytest.mark.parametrize("n", [6, 10, 20, 51])
+def test_the_interval_of_a_median_is_as_narrow_as_95_percent_allow(n):
     place, coverage = place_and_coverage(n)
-    assert coverage == pytest.approx(coverage_of(n, place), abs=1e-14)
+    assert coverage == pytest.approx(1 - 2 * stats.binom.cdf(place, n, 0.5))
+    assert coverage >= 0.95 > 1 - 2 * stats.binom.cdf(place + 1, n, 0.5)
 
 
-@pytest.mark.parametrize("n", range(1, 31))
-def test_the_interval_is_the_narrowest_that_covers_enough(n):
-    place, coverage = place_and_coverage(n)
-    if coverage >= CONFIDENCE:
-        assert coverage_of(n, place + 1) < CONFIDENCE
-    else:  # no interval of so few values does
-        assert place == 0
-        assert n < 6
+@pytest.mark.parametrize(("n", "m"), [(1, 3), (3, 3), (4, 2), (5, 4)])
+def test_the_counts_of_mann_and_whitney_are_those_of_all_orders(n, m):
+    counts = [0] * (n * m + 1)
+    for chosen in itertools.combinations(range(n + m), n):
+        counts[sum(chosen) - n * (n - 1) // 2] += 1
+    assert mann_whitney_counts(n, m) == counts
 
 
-def test_few_values_do_not_give_95_percent():
-    assert [place_and_coverage(n)[1] for n in range(1, 6)] == [0.0, 0.5, 0.75, 0.875, 0.9375]
+@pytest.mark.parametrize(("n", "m"), [(4, 4), (5, 5), (10, 4), (20, 20)])
+def test_the_interval_of_a_shift_has_the_level_of_the_test(n, m):
+    place, coverage = place_and_coverage_of_shift(n, m)
+
+    def p_value(u):
+        """Of data in which exactly u pairs are the other way round."""
+        low = list(range(n))
+        whole, rest = divmod(u, n)
+        high = [-1.0] * whole + ([n - rest - 0.5] if rest else [])
+        high += [float(n + k) for k in range(m - len(high))]
+        return stats.mannwhitneyu(low, [x + k * 1e-6 for k, x in enumerate(high)], method="exact").pvalue
+
+    assert p_value(place) == pytest.approx(1 - coverage)
+    assert coverage >= 0.95
+    assert p_value(place + 1) > 0.05
 
 
-def test_the_interval_does_not_depend_on_the_order():
-    assert interval_of_median([5.0, 1.0, 4.0, 2.0, 3.0]) == (1.0, 5.0, 0.9375)
-    assert interval_of_median([float(k) for k in range(10)][::-1]) == (1.0, 8.0, 0.978515625)
+def test_too_few_values_give_their_range():
+    assert interval_of_median([3.0, 1.0, 2.0]) == (1.0, 3.0, 0.75)
+    assert interval_of_median([float(k) for k in range(10)]) == (1.0, 8.0, 0.978515625)
+    assert LEAST_ROUNDS == 6
 
 
-@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=30))
-def test_ends_are_values_around_the_median(values):
-    low, high, _ = interval_of_median(values)
-    assert {low, high} <= set(values)
-    assert sum(value < low for value in values) == sum(value > high for value in values) or len(set(values)) < len(
-        values
-    )
-    assert low <= sorted(values)[len(values) // 2] <= high
+def test_examples_run():
+    assert doctest.testmod(order) == (0, 3)

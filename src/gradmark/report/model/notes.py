@@ -9,6 +9,8 @@ from statistics import median
 from typing import Literal
 
 from gradmark import units
+from gradmark.analyse.suspects import Suspect
+from gradmark.analyse.suspects import sentence as suspected
 from gradmark.records import Code, Fit, Record, Run, Settings, Status, Summary
 from gradmark.records.measurement import LACKING
 from gradmark.report.model.characters import listed, one_line, plural, some
@@ -32,7 +34,7 @@ class Note(Record, frozen=True, kw_only=True):
 def notes(
     run: Run,
     fits: Sequence[tuple[str, Sequence[Fit]]],
-    suspects: Sequence[str],
+    suspects: Sequence[Suspect],
     summaries: Sequence[Summary] | None = None,
 ) -> list[Note]:
     """All notes of a run. Each fit has the name of its workload; `summaries` spare making them again."""
@@ -48,7 +50,7 @@ def notes(
         *_reuse(fine),
         *_uncounted(fine),
         *_other_warnings(shown),
-        *_unfinished(run),
+        *unfinished(run),
         *_devices(run),
         *_workers(run),
         *_harness(run),
@@ -123,7 +125,7 @@ def _unsteady(fine: list[Row]) -> Iterator[Note]:
         )
 
 
-def _growth(run: Run, fits: Sequence[tuple[str, Sequence[Fit]]], suspects: Sequence[str]) -> Iterator[Note]:
+def _growth(run: Run, fits: Sequence[tuple[str, Sequence[Fit]]], suspects: Sequence[Suspect]) -> Iterator[Note]:
     workloads = {m.cell.workload for m in run.measurements}
     for name, members in fits:
         steep = [
@@ -139,7 +141,7 @@ def _growth(run: Run, fits: Sequence[tuple[str, Sequence[Fit]]], suspects: Seque
                 f"{one_line(name)} grows faster than linearly: {', '.join(steep)}. {command} shows the sweep."
             )
     for suspect in suspects:
-        yield _warning(one_line(suspect))
+        yield _warning(one_line(suspected(suspect)))
 
 
 def _inaccurate(fine: list[Row]) -> Iterator[Note]:
@@ -221,7 +223,8 @@ def _other_warnings(shown: list[Row]) -> Iterator[Note]:
         yield _warning(f"{some(where)}: {text}")
 
 
-def _unfinished(run: Run) -> Iterator[Note]:
+def unfinished(run: Run) -> Iterator[Note]:
+    """How much of a run is missing, and what goes on with it."""
     done = {m.cell.id: len(m.samples) for m in run.measurements if m.status == "ok" or m.samples}
     known = {m.cell.id for m in run.measurements}
     missing = [c for c in run.planned if c.id not in known or (c.id in done and done[c.id] < run.settings.processes)]

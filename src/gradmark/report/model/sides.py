@@ -73,23 +73,39 @@ def comparison(run: Run, summaries: Sequence[Summary] | None = None) -> Comparis
     ordered = reading_order(run)
     members = [_called(names, run.measurements[place]) for place in ordered]
     rows = {member.cell.id: row(_called(names, made[place])) for member, place in zip(members, ordered, strict=True)}
-    placed = {task: standings(group) for task, group in rows_of(members).items()}
-    ranked = {standing.engine for group in placed.values() for standing in group}
+    standing = {task: standings(group) for task, group in rows_of(members).items()}
+    ranked = _ranked(standing)
     present = [member for member in members if member.cell.engine in ranked]
     groups = rows_of(present)
-    tables = [_side(task, [rows[m.cell.id] for m in group], placed[task]) for task, group in groups.items()]
-    shown = {task: placed[task] for task in groups}
+    tables = [_side(task, [rows[m.cell.id] for m in group], standing[task]) for task, group in groups.items()]
+    shown = {task: standing[task] for task in groups}
     overview = [_overview(present, shown)] if len(shown) > 1 else []
     summary = [_summary(present, list(shown.values()), run.settings)] if present else []
-    absent = [rows[member.cell.id] for member in members if member.cell.engine not in ranked]
-    return Comparison(sides=[*tables, *overview, *summary], answers=answers(shown), absent=_absent(absent))
+    absentees = [rows[member.cell.id] for member in members if member.cell.engine not in ranked]
+    return Comparison(sides=[*tables, *overview, *summary], answers=answers(shown), absent=_absent(absentees))
+
+
+def placed(run: Run) -> dict[str, list[Standing]]:
+    """The standings of each row, in reading order."""
+    names = _competitors(run)
+    ordered = [_called(names, run.measurements[place]) for place in reading_order(run)]
+    return {task: standings(members) for task, members in rows_of(ordered).items()}
 
 
 def answers_of(run: Run) -> list[str]:
     """Only the answers, for runs whose engines are shown as rows."""
-    names = _competitors(run)
-    ordered = [_called(names, run.measurements[place]) for place in reading_order(run)]
-    return answers({task: standings(members) for task, members in rows_of(ordered).items()})
+    return answers(placed(run))
+
+
+def absent(run: Run, summaries: Sequence[Summary]) -> list[str]:
+    """Engines that are in no table, one line each. `summaries` are in the order of the measurements."""
+    names, ranked = _competitors(run), _ranked(placed(run))
+    rows = [row(_called(names, summaries[place])) for place in reading_order(run)]
+    return _absent([one for one in rows if one.cell.engine not in ranked])
+
+
+def _ranked(standing: dict[str, list[Standing]]) -> set[str]:
+    return {one.engine for group in standing.values() for one in group}
 
 
 def _competitors(run: Run) -> dict[tuple[str, str], str]:
@@ -148,7 +164,8 @@ def _side(task: str, rows: list[Row], standing: list[Standing]) -> Side:
     )
 
 
-def _mark(standing: Standing) -> str:
+def mark(standing: Standing) -> str:
+    """How a standing is marked: the fastest, tied with it, or not yet told from it."""
     if standing.outcome == "fastest":
         return FASTEST
     if standing.outcome == "slower":
@@ -157,7 +174,7 @@ def _mark(standing: Standing) -> str:
 
 
 _STANDINGS: dict[str, Callable[[Standing], str]] = {
-    "× fastest": lambda s: units.times(s.ratio) + _mark(s),
+    "× fastest": lambda s: units.times(s.ratio) + mark(s),
     "× by hand": lambda s: MISSING if s.to_hand is None else units.times(s.to_hand),
 }
 
@@ -193,7 +210,7 @@ def _overview(present: Sequence[Measurement], placed: dict[str, list[Standing]])
     lines = []
     for task, members in rows_of(present).items():
         texts = {m.cell.engine: MISSING if m.status == "ok" else WORDS[m.status] for m in members}
-        texts |= {s.engine: units.time(s.total_ns) + _mark(s) for s in placed[task]}
+        texts |= {s.engine: units.time(s.total_ns) + mark(s) for s in placed[task]}
         lines.append((one_line(task), [texts.get(engine, "") for engine in engines]))
     return Side(title="total of all rows", engines=[one_line(e) for e in engines], lines=lines)
 

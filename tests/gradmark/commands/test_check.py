@@ -29,17 +29,15 @@ def test_unchanged_and_written_again(gradmark, kept):
     assert gradmark("baseline", "update", "expression").out == "gradmark-baseline.json: 3 cells, 0 changed; commit it\n"
     assert FILE.read_bytes() == before
     shown = gradmark("baseline", "show")
-    assert shown.out.splitlines()[0].startswith(
-        "expression/float64/cpu@tapegrad: allocations 0, gradient_error 7.6e-17, "
-    )
+    assert shown.out.splitlines()[0].startswith("expression@tapegrad: allocations 0, gradient_error 7.6e-17, ")
 
 
 def test_worse_better_new_vanished_and_elsewhere(gradmark, kept, tmp_path, monkeypatch):
     def change(found):
         cells = found["cells"]
-        cells["expression/float64/cpu@tapegrad"]["metrics"]["tape_instructions"] = 2
-        cells["reuse/float64/cpu@tapegrad:fresh"]["metrics"]["tape_instructions"] = 99
-        cells["gone/float64/cpu@tapegrad"] = cells.pop("reuse/float64/cpu@tapegrad")
+        cells["expression@tapegrad"]["metrics"]["tape_instructions"] = 2
+        cells["reuse@tapegrad:fresh"]["metrics"]["tape_instructions"] = 99
+        cells["gone@tapegrad"] = cells.pop("reuse@tapegrad")
         found["environment"]["python"] = "CPython 2.7"
 
     edited(change)
@@ -48,10 +46,10 @@ def test_worse_better_new_vanished_and_elsewhere(gradmark, kept, tmp_path, monke
     called = gradmark("check", "--format", "junit", "--output", "junit.xml")
     assert called.code == 1
     lines = called.out.splitlines()
-    assert lines[0].startswith("fail         expression/float64/cpu@tapegrad tape_instructions: 2 → 3 (+50.0 %)")
-    assert lines[1].startswith("inconclusive gone/float64/cpu@tapegrad status: vanished")
-    assert lines[2].startswith("improved     reuse/float64/cpu@tapegrad:fresh tape_instructions: 99 → 14 (-85.9 %)")
-    assert lines[3].startswith("new          reuse/float64/cpu@tapegrad status: not in the baseline")
+    assert lines[0].startswith("fail         expression@tapegrad tape_instructions: 2 → 3 (+50.0 %)")
+    assert lines[1].startswith("inconclusive gone@tapegrad status: vanished")
+    assert lines[2].startswith("improved     reuse@tapegrad:fresh tape_instructions: 99 → 14 (-85.9 %)")
+    assert lines[3].startswith("new          reuse@tapegrad status: not in the baseline")
     assert lines[4].startswith("note         python: CPython 2.7 in the baseline, CPython 3.")
     assert lines[5].startswith("note         not compared, because of that: allocations, peak_bytes")
     assert Path("junit.xml").read_text().count("<failure") == 1
@@ -64,7 +62,7 @@ def test_a_faulty_engine_fails(gradmark, kept):
     }))  # fmt: skip
     called = gradmark("check", "expression", "-e", "faults.engines:Allocates")
     assert called.code == 1
-    assert "fail         expression/float64/cpu@faults.engines:Allocates allocations: 0 → " in called.out
+    assert "fail         expression@faults.engines:Allocates allocations: 0 → " in called.out
 
 
 @pytest.mark.parametrize(
@@ -72,7 +70,7 @@ def test_a_faulty_engine_fails(gradmark, kept):
     [
         (["check"], "there is no gradmark-baseline.json; make one with `gradmark baseline update`"),
         (["check", "--budget", "tmie=3%"], "--budget tmie=3% has 'tmie', which is no metric; allowed are time"),
-        (["check", "pol"], "no workload or suite is called 'pol'; did you mean poly?"),
+        (["check", "pol"], "there is no gradmark-baseline.json"),
         (["baseline", "show"], "there is no gradmark-baseline.json"),
         (["baseline", "update", "-e", "tapgrad"], "no engine is called 'tapgrad'; did you mean tapegrad"),
     ],

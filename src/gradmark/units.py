@@ -1,6 +1,7 @@
 """Numbers with units, as people read them."""
 
 import math
+from collections.abc import Callable, Mapping
 
 Units = tuple[tuple[float, str], ...]
 TIMES: Units = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
@@ -75,3 +76,58 @@ def percent(ratio: float) -> str:
     '+5.0 %'
     """
     return f"{(ratio - 1) * 100:+.1f} %"
+
+
+def ulps(number: float) -> str:
+    """Units of the last place.
+
+    >>> ulps(1.615)
+    '1.61 ulp'
+    """
+    return f"{count(number)} ulp"
+
+
+def above(share: float) -> str:
+    """How far something lies above something else.
+
+    >>> above(0.034), above(0.0)
+    ('+3 %', '+0 %')
+    """
+    return f"{100 * share:+.0f} %"
+
+
+def times(ratio: float) -> str:
+    """A factor, as it is said: three digits, and thousands with commas.
+
+    >>> times(1.4142), times(23.456), times(1880.4)
+    ('1.41', '23.5', '1,880')
+    """
+    if not math.isfinite(ratio):
+        return str(ratio)
+    digits = 2 if abs(ratio) < 9.995 else 1 if abs(ratio) < 99.95 else 0
+    rounded = round(ratio, digits)
+    return f"{float(f'{rounded:.3g}'):,.0f}" if digits == 0 else f"{rounded:.{digits}f}"
+
+
+# How a number of each unit of the registry is written.
+FORMS: Mapping[str, Callable[[float], str]] = {
+    "time": time,
+    "bytes": size,
+    "count": count,
+    "rate": count,
+    "flops": flops,
+    "traffic": traffic,
+    "share": above,
+    "ratio": times,
+    "ulp": ulps,
+    "relative": "{:.1e}".format,
+}
+
+
+def text(unit: str, number: float) -> str:
+    """A number of a metric, in its unit.
+
+    >>> text("time", 1234.5), text("ratio", 3.0), text("relative", 2.5e-16)
+    ('1.23 µs', '3.00', '2.5e-16')
+    """
+    return FORMS[unit](number)

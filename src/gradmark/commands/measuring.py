@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gradmark.measure.orchestrator import Orchestrator
     from gradmark.measure.plan import Chosen, Plan
     from gradmark.measure.process import Place
+    from gradmark.store.listing import Listed
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,7 @@ def orchestrating(
         journal.close()
 
 
-def command_to_resume(run: Run, path: Path) -> str:
+def command_to_resume(run: "Run | Listed", path: Path) -> str:
     """What to type to go on with a run."""
     folder = path.parent
     store = "" if folder.resolve() == _default_store().resolve() else f" --store {shlex.quote(str(folder))}"

@@ -2,7 +2,6 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -10,16 +9,12 @@ import msgspec
 from gradmark.commands import report
 from gradmark.commands.measuring import Invocation, MeasuringCommand, chosen_by_user, measure, measuring
 from gradmark.commands.options import DEFAULT_ENGINE, SAMPLING, options
+from gradmark.commands.showing import FORMATS, show
 from gradmark.engines import discovery
 from gradmark.records import Run, Settings
 
-if TYPE_CHECKING:  # reports are imported when they are shown
-    from gradmark.report.model.notes import Note
-    from gradmark.report.model.sides import Side
-
 # More engines than this are a comparison of all, whose quick form has so many processes for each cell.
 FEW_ENGINES, PROCESSES_OF_MANY = 4, 2
-FORMATS = ["table", "go", "markdown", "json", "csv", "bencher", "github-benchmark"]
 
 
 @click.command(cls=MeasuringCommand)
@@ -28,6 +23,7 @@ FORMATS = ["table", "go", "markdown", "json", "csv", "bencher", "github-benchmar
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Also write the run to this file.")
 @click.option("--html", "html_file", type=click.Path(path_type=Path), help="Also write a page that shows the run.")
+@click.option("--medians", is_flag=True, help="Also show the median over processes, with its interval.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be measured.")
 @measuring(*SAMPLING)
 def command(
@@ -38,6 +34,7 @@ def command(
     form: str,
     json_file: Path | None,
     html_file: Path | None,
+    medians: bool,
     dry_run: bool,
     invocation: Invocation,
 ) -> None:
@@ -70,7 +67,7 @@ def command(
         runs.save(run, json_file)
     if html_file is not None:
         report.write([run], html_file)
-    show(run, form)
+    show(run, form, medians=medians)
     if form == "table":
         click.echo(f"\nrun file: {path}")
     else:
@@ -109,53 +106,3 @@ def ready(json_file: Path | None, html_file: Path | None) -> None:
     runs.ready(json_file.parent)
     if json_file.is_dir():
         raise StoreError(f"--json {json_file} is a folder; name a file")
-
-
-def show(run: Run, form: str) -> None:
-    """Prints a run in one of the formats."""
-    from gradmark.report.exports import go, text
-    from gradmark.report.model import notes, sides
-    from gradmark.report.model import tables as view
-
-    if form == "go":
-        click.echo(go.render(run))
-    elif form == "json":
-        click.echo(text.json(run))
-    elif form in ("bencher", "github-benchmark"):
-        from gradmark.report.exports import machines
-
-        made = machines.bencher if form == "bencher" else machines.smaller_is_better
-        click.echo(made(machines.of_run(run)), nl=False)
-    elif form == "csv":
-        click.echo(text.csv(run), nl=False)
-    else:
-        from gradmark.analyse.estimates import summarise
-        from gradmark.analyse.growth import growth
-
-        fits, suspects = growth(run)
-        summaries = [summarise(measurement) for measurement in run.measurements]  # once: each takes a bootstrap
-        said = notes.notes(run, fits, suspects, summaries)
-        if sides.wanted(run):
-            show_sides(sides.sides(run, summaries), [note for note in said if note.level == "warning"], form)
-        elif form == "markdown":
-            click.echo(text.markdown(view.tables(run, summaries), said))
-        else:
-            from rich.console import Console
-
-            from gradmark.report.tables.terminal import print_tables
-
-            print_tables(view.tables(run, summaries), said, Console())
-
-
-def show_sides(found: list["Side"], said: list["Note"], form: str) -> None:
-    """Prints engines side by side, with warnings: the rest is in the tables."""
-    if form == "markdown":
-        from gradmark.report.exports.text import markdown_sides
-
-        click.echo(markdown_sides(found, said))
-    else:
-        from rich.console import Console
-
-        from gradmark.report.tables.terminal import print_sides
-
-        print_sides(found, said, Console())

@@ -8,7 +8,8 @@ import click
 
 from gradmark.commands.measuring import Invocation, MeasuringCommand, measure, measuring
 from gradmark.commands.options import DEFAULT_ENGINE, SAMPLING
-from gradmark.commands.run import exit_code, show
+from gradmark.commands.run import exit_code
+from gradmark.commands.showing import show
 from gradmark.errors import SelectionError
 from gradmark.records import Fit
 
@@ -27,6 +28,7 @@ def command(workload: str | None, engines: tuple[str, ...], dtypes: tuple[str, .
     """
     from gradmark.analyse.growth import families, growth
     from gradmark.analyse.scaling import counted_in
+    from gradmark.analyse.suspects import sentence
 
     if workload is None:
         raise click.UsageError("Missing argument 'WORKLOAD'.")
@@ -41,11 +43,11 @@ def command(workload: str | None, engines: tuple[str, ...], dtypes: tuple[str, .
         click.echo(f"\n{name}: cost = a + b·n^p, n counts {counted[name]}")
         for fit in fits:
             interval = f"{fit.low:.2f} to {fit.high:.2f}"
-            click.echo(f"  {fit.metric:12} p = {fit.p:.2f}  ({interval})  {fit.verdict}")
+            click.echo(f"  {fit.metric:17} p = {fit.p:.2f}  ({interval})  {fit.verdict}")
         for line in drawn(name, fits, counted[name]):
             click.echo(line)
-    for text in suspected:
-        click.echo(f"suspect: {text}")
+    for suspect in suspected:
+        click.echo(f"suspect: {sentence(suspect)}")
     click.echo(f"\nrun file: {path}")
     sys.exit(exit_code(run))
 

@@ -23,6 +23,8 @@ EXTENSION = ".jsonl"
 # Each line goes to the system at once, so that a killed process loses nothing. Waiting for the disk protects from a
 # power failure only, and would disturb what is timed next: no more than a few seconds are at stake.
 SYNC_EVERY_S = 5.0
+# `gradmark list` looks whether a file is in use, which holds it for a moment.
+TRIES = 4
 
 
 class Header(Record, frozen=True, kw_only=True):
@@ -184,18 +186,26 @@ class Journal:
 
 def _lock(descriptor: int, path: Path) -> None:
     """Two writers of one file would both be right and the file wrong. The system drops the lock when a process dies."""
+    for _ in range(TRIES):
+        if not in_use(descriptor, exclusively=True):
+            return
+        time.sleep(0.05)
+    raise StoreError(f"{path} is in use: another gradmark is measuring this run; wait until it ends, or stop it")
+
+
+def in_use(descriptor: int, *, exclusively: bool = False) -> bool:
+    """Whether another process writes this file; if not, it is locked until it is closed. Not everywhere known."""
     try:
         import fcntl
     except ImportError:  # Windows has none
-        return
+        return False
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, (fcntl.LOCK_EX if exclusively else fcntl.LOCK_SH) | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise StoreError(
-            f"{path} is in use: another gradmark is measuring this run; wait until it ends, or stop it"
-        ) from None
+        return True
     except OSError:  # some network folders have no locks
-        return
+        return False
+    return False
 
 
 def path_of(run: Run, folder: Path) -> Path:

@@ -35,6 +35,7 @@ class Listed(Record, frozen=True, kw_only=True):
     ok: int = 0
     samples: int = 0
     finished: bool = False
+    running: bool = False  # somebody is writing it
     problem: str = ""  # why it cannot be read
 
     @property
@@ -97,8 +98,8 @@ def _age(path: Path) -> tuple[str, int, str]:
 
 
 def headers(folder: Path) -> list[Listed]:
-    """Every run file of a folder, oldest first. One that cannot be read is among them."""
-    return [listed(path) for path in files(folder)]
+    """Every run file of a folder, oldest first; at the end those that cannot be read."""
+    return sorted(map(listed, files(folder)), key=lambda run: (bool(run.problem), run.started))
 
 
 def listed(path: Path) -> Listed:
@@ -108,7 +109,9 @@ def listed(path: Path) -> Listed:
             first = _first_line(file)
             if first is None or not journal.is_journal(first):
                 return _document(path)
-            return _journal(path, journal.header_of(first, path), _last_line(file, len(first)))
+            run = _journal(path, journal.header_of(first, path), _last_line(file, len(first)))
+            running = not run.finished and journal.in_use(file.fileno())
+            return msgspec.structs.replace(run, running=running)
     except OSError as error:
         return Listed(path=str(path), id=path.stem, problem=error.strerror or str(error))
     except StoreError as error:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from gradmark import units
 from gradmark.records.finding import Finding, FindingCode, Gate, Word
-from gradmark.records.metric import Unit, metric
+from gradmark.records.metric import metric
 from gradmark.report.model.characters import one_line
 
 # In the order in which a reader wants them; a pass is only counted.
@@ -18,32 +18,18 @@ RENEW = "gradmark baseline update"
 DECIDE = "more pairs (--pairs) or a quieter machine would decide"
 
 
-def _exact(value: float) -> str:
-    """A count in full: of two that differ by one both are seen."""
-    return f"{value:.0f}" if value == int(value) else f"{value:g}"
-
-
-AMOUNTS: dict[Unit, Callable[[float], str]] = {
-    "time": units.time,
-    "bytes": units.size,
-    "count": _exact,
-    "share": lambda value: f"{100 * value:.1f} %",
-    "ratio": lambda value: f"{value:.2f}",
-    "rate": lambda value: f"{units.count(value)}/s",
-    "flops": units.flops,
-    "traffic": units.traffic,
-    "relative": lambda value: f"{value:.1e}",
-    "ulp": lambda value: f"{value:.2f} ulp",
-}
-
-
 def amount(name: str, value: float | None) -> str:
-    """A number of a metric with its unit.
+    """A number of a metric with its unit; counts in full, so that of two that differ by one both are seen.
 
-    >>> amount("peak_bytes", 2048), amount("backward", 1500.0), amount("allocations", None)
-    ('2.00 KiB', '1.50 µs', 'n/a')
+    >>> amount("peak_bytes", 2048), amount("backward", 1500.0), amount("allocations", 2001)
+    ('2.00 KiB', '1.50 µs', '2001')
     """
-    return "n/a" if value is None else AMOUNTS[metric(name).unit](value)
+    unit = metric(name).unit
+    if value is None:
+        return "n/a"
+    if unit == "count":
+        return f"{value:.0f}" if value == int(value) else f"{value:g}"
+    return units.text(unit, value)
 
 
 def numbers(values: Mapping[str, float]) -> str:

@@ -133,4 +133,4 @@ def test_amounts_have_units():
     assert [amount(m, 2048) for m in ("peak_bytes", "total", "allocations")] == ["2.00 KiB", "2.05 µs", "2048"]
     assert amount("gradient_error", 1.23e-15) == "1.2e-15"
     assert [amount("allocations", count) for count in (1234567, 1234568, 0.5)] == ["1234567", "1234568", "0.5"]
-    assert amount("spread", 0.05) == "5.0 %"
+    assert amount("allocations", None) == "n/a"

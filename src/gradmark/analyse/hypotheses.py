@@ -8,20 +8,21 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from gradmark import units
-from gradmark.analyse.paired import compare
+from gradmark.analyse.paired import compare, rounds
 from gradmark.errors import GradmarkError
-from gradmark.records import Cell, Measurement, Param, Verdict
+from gradmark.records import Cell, Comparison, Measurement, Number, Param, Verdict, order
+from gradmark.records.metric import REGISTRY, Metric, is_known, metric, numbers
 
-# With fewer rounds the permutation test cannot reach the level, whatever the numbers are: 2/2^6 is the first below it.
-LEAST_ROUNDS = 6
-SIGNIFICANT = 0.05
-PHASES = ("primal", "forward", "backward", "total")
-METRICS = (*PHASES, "allocations", "tape", "peak_bytes")
+# Fewer rounds than this decide nothing about a time: the sign test cannot reach the level, whatever the numbers are.
+LEAST_ROUNDS = order.LEAST_ROUNDS
+LEVEL = 0.05
+# What is computed from times has no number of its own in each process, so that no test can be made of it.
+OF_TIMES = ("share", "ratio", "rate", "flops", "traffic")
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One side: an engine on a workload, and what is looked at (a phase, or allocations, tape, peak_bytes)."""
+    """One side: an engine on a workload, and which metric of it is looked at."""
 
     engine: str
     workload: str
@@ -30,8 +31,17 @@ class Arm:
 
     def __post_init__(self) -> None:
         """A wrong metric is said at once, not after measuring."""
-        if self.metric not in METRICS:
-            raise GradmarkError(f"no metric is called {self.metric!r}; there are: {', '.join(METRICS)}")
+        names = [entry.name for entry in REGISTRY if entry.unit not in OF_TIMES]
+        if not is_known(self.metric) or metric(self.metric).unit in OF_TIMES:
+            raise GradmarkError(
+                f"Expected a metric for the arm {self.engine} on {self.workload}, got {self.metric!r}. "
+                f"Choose one of: {', '.join(names)}."
+            )
+
+    @property
+    def row(self) -> str:
+        """What it measures, as tables name it."""
+        return "/".join([self.workload, *(f"{key}={value}" for key, value in self.params.items())])
 
 
 @dataclass(frozen=True)
@@ -60,8 +70,8 @@ BUILT_IN = [
     Hypothesis(
         "filtering",
         "not recording constants shrinks the tape when constants dominate",
-        Arm("tapegrad:recording-constants", "constants", "tape", {"n": 1000}),
-        Arm("tapegrad", "constants", "tape", {"n": 1000}),
+        Arm("tapegrad:recording-constants", "constants", "tape_instructions", {"n": 1000}),
+        Arm("tapegrad", "constants", "tape_instructions", {"n": 1000}),
     ),
     Hypothesis(
         "replay",
@@ -83,65 +93,104 @@ def matches(arm: Arm, cell: Cell) -> bool:
     return (arm.engine, arm.workload, dict(arm.params)) == (cell.engine, cell.workload, cell.params)
 
 
-def numbers(arm: Arm, measurements: Sequence[Measurement]) -> list[float] | str:
-    """An arm's numbers, one for each process or one in all; a string that says why there are none."""
-    for measurement in measurements:
-        if not matches(arm, measurement.cell):
-            continue
-        if measurement.status != "ok":
-            return f"{measurement.cell.row} {arm.engine}: {measurement.status}: {measurement.message}"
-        if arm.metric in PHASES:
-            found = [s.phases[arm.metric].floor_ns for s in measurement.samples if arm.metric in s.phases]
-            return found or f"{arm.engine} has no {arm.metric}"
-        number = None
-        if arm.metric == "tape" and measurement.tape is not None:
-            number = measurement.tape.instructions
-        elif measurement.memory is not None and arm.metric != "tape":
-            number = getattr(measurement.memory, arm.metric)
-        if number is None:
-            reason = measurement.memory.reason if measurement.memory is not None else None
-            return f"{arm.engine} has no {arm.metric}" + (f": {reason}" if reason else "")
-        return [float(number)]
-    return f"{arm.workload} {arm.engine} was not measured"
+@dataclass(frozen=True)
+class Measured:
+    """An arm with its numbers: the one that is shown, and what each process says."""
+
+    arm: Arm
+    metric: Metric
+    number: Number
+    rounds: dict[int, float]
+
+
+def measured(arm: Arm, measurements: Sequence[Measurement]) -> Measured | str:
+    """The numbers of an arm; a string that says why there are none."""
+    measurement = next((m for m in measurements if matches(arm, m.cell)), None)
+    if measurement is None:
+        return f"{arm.row} on {arm.engine} was not measured"
+    if measurement.status != "ok":
+        return f"{measurement.cell.row} on {arm.engine}: {measurement.status}: {measurement.message}"
+    entry, known = metric(arm.metric), numbers(measurement)
+    number = known.get(entry.name)
+    if number is None:
+        why = entry.why_missing(measurement, known)
+        return f"{measurement.cell.row} on {arm.engine} has no {entry.name}: {why}"
+    by_process = rounds(measurement, entry) if number.how == "measured" else {}
+    return Measured(arm, entry, number, by_process)
 
 
 def judge(hypothesis: Hypothesis, measurements: Sequence[Measurement]) -> Verdict:
-    """The verdict: decided only where the whole interval lies on one side."""
-    first, second = (numbers(arm, measurements) for arm in (hypothesis.first, hypothesis.second))
+    """The verdict: decided only where the rounds agree, and the numbers shown with them."""
+    first, second = (measured(arm, measurements) for arm in (hypothesis.first, hypothesis.second))
     engine = hypothesis.second.engine
-    for found in (first, second):
-        if isinstance(found, str):
-            return Verdict(claim=hypothesis.claim, verdict="not measured", evidence=found, engine=engine)
-    assert not isinstance(first, str)
-    assert not isinstance(second, str)
-    effect = compare(hypothesis.second.metric, first, second)
-    arms = ", ".join(
-        f"{_named(arm)} {_shown(arm.metric, min(found))}"
-        for arm, found in ((hypothesis.first, first), (hypothesis.second, second))
-    )
-    interval = "" if effect.low == effect.high else f" ({effect.low:.3g} to {effect.high:.3g})"
-    verdict: Literal["supported", "refuted", "undecided"] = "undecided"
-    exact = hypothesis.second.metric not in PHASES
-    if exact:
-        verdict = "supported" if effect.ratio < 1.0 else "refuted"
-    elif effect.p_value is not None and effect.p_value <= SIGNIFICANT:
-        verdict = "supported" if effect.high < 1.0 else "refuted" if effect.low > 1.0 else "undecided"
-    elif len(first) < LEAST_ROUNDS:
-        interval += f"; {LEAST_ROUNDS} processes or more can decide"
+    reasons = [arm for arm in (first, second) if isinstance(arm, str)]
+    if isinstance(first, str) or isinstance(second, str):
+        return Verdict(claim=hypothesis.claim, verdict="not measured", evidence=reasons, engine=engine)
+    effect = compare(second.metric.name, first.rounds, second.rounds, shown=(first.number.value, second.number.value))
+    verdict, doubt = _decided(effect, second.metric) if second.metric.timed else _counted(effect)
+    seen = [f"{_said(first)}, {_said(second)}", words(effect, second.metric)]
     return Verdict(
-        claim=hypothesis.claim,
-        verdict=verdict,
-        evidence=f"{arms}: second is {effect.ratio:.3g} × first{interval}",
-        engine=engine,
+        claim=hypothesis.claim, verdict=verdict, evidence=[*seen, *([doubt] if doubt else [])], engine=engine
     )
 
 
-def _named(arm: Arm) -> str:
-    size = ",".join(f"{key}={value}" for key, value in arm.params.items())
-    return f"{arm.engine} {arm.workload}{f' {size}' if size else ''} {arm.metric}"
+Decision = tuple[Literal["supported", "refuted", "undecided"], str]
 
 
-def _shown(metric: str, number: float) -> str:
-    if metric in PHASES:
-        return units.time(number)
-    return units.size(number) if metric == "peak_bytes" else f"{number:g}"
+def _counted(effect: Comparison) -> Decision:
+    """Counts repeat themselves: the numbers decide."""
+    return ("supported" if effect.second < effect.first else "refuted"), ""
+
+
+def _decided(effect: Comparison, entry: Metric) -> Decision:
+    count = effect.processes[0]
+    if effect.typical is None:
+        return "undecided", f"no round has {entry.name} of both: it was computed, not timed by itself"
+    if count < LEAST_ROUNDS:
+        return "undecided", f"{count} round{'s' * (count != 1)}: {LEAST_ROUNDS} or more can decide"
+    if effect.p_value > LEVEL:
+        return "undecided", f"the rounds do not agree (sign test, p = {effect.p_value:.2g})"
+    if (effect.typical < 1.0) != (effect.ratio < 1.0):
+        return "undecided", "the rounds say one thing and the fastest blocks the other"
+    return ("supported" if effect.ratio < 1.0 else "refuted"), ""
+
+
+def words(effect: Comparison, entry: Metric) -> str:
+    """The effect as one would say it, with what the rounds say.
+
+    >>> seen = {"first": 280.0, "second": 20.0, "typical": 1 / 13, "low": 1 / 17, "high": 1 / 11, "coverage": 0.98}
+    >>> words(Comparison(metric="total", ratio=1 / 14, processes=(10, 10), **seen), metric("total"))
+    '14.0 times as fast (round by round 11.0 to 17.0, a 98 % interval)'
+    """
+    low, high, ratio = effect.low, effect.high, effect.ratio
+    if not entry.timed:
+        return _amounts(effect, entry)
+    if ratio == 1.0:
+        said = "as fast"
+    else:
+        said = (
+            f"{units.times(1.0 / ratio)} times as fast" if 0.0 < ratio < 1.0 else f"{units.times(ratio)} times as long"
+        )
+    if low is None or high is None or effect.coverage is None:
+        return said
+    if ratio < 1.0 and low > 0.0:
+        low, high = 1.0 / high, 1.0 / low
+    if effect.processes[0] < 2:
+        return f"{said} (one round)"
+    kind = f"a {100 * effect.coverage:.0f} % interval" if effect.is_interval else f"the range of {effect.processes[0]}"
+    return f"{said} (round by round {units.times(low)} to {units.times(high)}, {kind})"
+
+
+def _amounts(effect: Comparison, entry: Metric) -> str:
+    much = "as many" if entry.unit == "count" else "as much"
+    if effect.first == effect.second:
+        return "the same"
+    if effect.first <= 0 or effect.second <= 0:
+        return "less" if effect.second < effect.first else "more"
+    return f"{units.times(effect.ratio)} times {much}"
+
+
+def _said(measured: Measured) -> str:
+    number = f"{measured.number.value:g}" if measured.metric.unit == "count" else ""
+    number = number or units.text(measured.metric.unit, measured.number.value)
+    return f"{measured.arm.row} on {measured.arm.engine}: {measured.metric.name} {number}"

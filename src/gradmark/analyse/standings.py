@@ -1,155 +1,210 @@
-"""Standings: the engines of one row side by side. Who is fastest or as fast, and what a compiler pays back.
+"""Standings: the engines of one row side by side. Who is fastest or as fast, who is Pareto-optimal, who breaks even.
 
 In: the measurements of one workload, size and dtype. Out: a `Standing` for each engine that was timed.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import msgspec
 
-from gradmark.analyse.paired import compare
-from gradmark.records import Measurement, Record
+from gradmark.analyse.paired import compare, quotient, rounds
+from gradmark.analyse.unpaired import rank_test
+from gradmark.records import Code, Comparison, Measurement, Number, Record
+from gradmark.records.metric import metric, numbers
+from gradmark.records.times import HARNESS_ERROR_NS
 
-# Floors of equal things differ by up to 2 % with many processes, and by more with the two that a quick comparison has.
+# Within this two times are equal: fastest blocks of equal things differ by up to 5 % on a shared machine.
 TIE = 1.05
+# Either test, of the rounds or of all processes, decides at this level. Both are exact; together with the ratio beyond
+# `TIE` they mark one of two equal engines as the only winner in fewer than 5 % (benchmarks/statistics.py).
+LEVEL = 0.05
+# With fewer processes neither test can reach the level.
+LEAST_PROCESSES = 4
+# What fewer processes must show instead: all of one faster than all of the other, and twice as fast. A process keeps
+# the state of its machine, and states of shared machines lie 1.6 to 1.9 apart: two processes of one engine meet the
+# fast state and two of its equal the slow one in one row of eight.
+LEAD_OF_FEW = 2.0
 # The engine whose adjoints are written by hand.
-FLOOR = "manual"
+BY_HAND = "manual"
+# A peak moves by less from run to run: a share, or what one block of an allocator is.
+PEAK_SHARE, PEAK_BYTES = 1.05, 64 << 10
 # A double has no more digits, and an error of zero no logarithm.
 MOST_DIGITS = 16.0
 # Beyond this nobody waits for the difference.
 NEVER = 10**12
 
+Outcome = Literal["fastest", "tied", "slower"]
+
 
 class Standing(Record, frozen=True, kw_only=True):
-    """An engine in its row. Ratios are of the floors of total."""
+    """An engine in its row. Every ratio is a quotient of numbers that are shown."""
 
     engine: str
     total_ns: float
-    to_fastest: float
-    low: float
-    high: float
-    first: bool  # the fastest, or not told from it
-    to_floor: float | None = None
-    first_call_ns: float | None = None  # prepare and the first call: trace, compile, fill caches
-    peak_bytes: int | None = None
+    ratio: float  # to the fastest
+    outcome: Outcome  # fastest: the only winner; tied: with the fastest, or the fastest of those that tie
+    settled: bool  # whether a tie is one: within 5 %, not just seen by too few processes to be told apart
+    rounds: int  # processes that it has in common with the fastest
+    against: Comparison | None = None  # the fastest, round by round; None for the fastest itself
+    to_hand: float | None = None
+    first_call_ns: float | None = None  # prepare and the first iteration: trace, compile, fill caches
+    peak_bytes: float | None = None
     digits: float | None = None
-    on_front: bool = False  # no other is at least as good in time, memory and digits, and better in one
-    # other engine: calls after which this one has taken less time in all; None: never, 0: from the first call on
-    pays_back: dict[str, int | None] = {}
+    pareto: bool = False  # no other is as good in time, peak memory and digits, and better in one of them
+    # other engine: calls after which this one has made up for a longer first call; None: never, 0: it has none to make
+    # up for. Engines whose calls take the same time are not there.
+    break_even: dict[str, int | None] = {}
 
 
 def rows_of(measurements: Sequence[Measurement]) -> dict[str, list[Measurement]]:
     """Measurements that did the same work, by workload, size and dtype; devices stand side by side."""
-    found: dict[str, list[Measurement]] = {}
+    rows: dict[str, list[Measurement]] = {}
     for m in measurements:
         cell = m.cell
-        found.setdefault(f"{cell.task} of {cell.file}" if cell.file else cell.task, []).append(m)
-    return found
+        rows.setdefault(f"{cell.task} of {cell.file}" if cell.file else cell.task, []).append(m)
+    return rows
 
 
 def standings(row: Sequence[Measurement]) -> list[Standing]:
-    """One for each measurement with a total, in the same order."""
-    floors = {m.cell.engine: found for m in row if m.status == "ok" and (found := _floors(m))}
-    if not floors:
+    """One for each measurement with the total of a gradient, in the same order."""
+    shown = [(m, known) for m in row if _competes(m) and "total" in (known := numbers(m))]
+    if not shown:
         return []
-    fastest = min(floors, key=lambda engine: min(floors[engine].values()))
-    by_hand = min(floors[FLOOR].values()) if FLOOR in floors else None
-    timed = [m for m in row if m.cell.engine in floors]
-    points = {m.cell.engine: _point(m, min(floors[m.cell.engine].values())) for m in timed}
-    return [_standing(m, floors, fastest, by_hand, points) for m in timed]
+    fastest, best = min(shown, key=lambda pair: pair[1]["total"].value)
+    by_hand = next((known["total"].value for m, known in shown if m.cell.engine == BY_HAND), None)
+    placed = [_placed(m, known, fastest, best["total"].value, by_hand) for m, known in shown]
+    tied = [standing for standing in placed if standing.outcome == "tied"]
+    return [
+        msgspec.structs.replace(
+            standing,
+            outcome="tied" if standing.outcome == "fastest" and tied else standing.outcome,
+            settled=all(other.settled for other in tied) if standing.outcome == "fastest" else standing.settled,
+            pareto=not any(_beats(other, standing) for other in placed),
+            break_even=_break_even(standing, placed),
+        )
+        for standing in placed
+    ]
 
 
-def _standing(
-    m: Measurement,
-    floors: dict[str, dict[int, float]],
-    fastest: str,
-    by_hand: float | None,
-    points: dict[str, tuple[float, float, float]],
+def _competes(m: Measurement) -> bool:
+    """Whether it gives a gradient: one that was checked, or that could not be. Doing nothing wins nothing."""
+    return m.status == "ok" and (m.accuracy is not None or any(w.code is Code.UNCHECKED for w in m.warnings))
+
+
+def _placed(
+    m: Measurement, known: Mapping[str, Number], fastest: Measurement, best: float, by_hand: float | None
 ) -> Standing:
-    engine = m.cell.engine
-    ours, best = floors[engine], floors[fastest]
-    rounds = sorted(ours.keys() & best.keys())
-    total = min(ours.values())
-    ratio = low = high = total / min(best.values())
-    if rounds and engine != fastest:
-        found = compare("total", [best[r] for r in rounds], [ours[r] for r in rounds])
-        low, high = min(found.low, ratio), max(found.high, ratio)
-    once = _once(m)
+    total, error, peak = known["total"].value, known.get("gradient_error"), known.get("peak_bytes")
+    first_call = known.get("first_call")
+    ours, theirs = (rounds(one, metric("total")) for one in (m, fastest))
+    against = compare("total", theirs, ours, shown=(best, total)) if m is not fastest else None
+    equal = total - best <= HARNESS_ERROR_NS or total <= TIE * best
+    slower = against is not None and not equal and is_slower(against, list(theirs.values()), list(ours.values()))
     return Standing(
-        engine=engine,
+        engine=m.cell.engine,
         total_ns=total,
-        to_fastest=ratio,
-        low=low,
-        high=high,
-        first=ratio <= TIE or low <= 1.0,
-        to_floor=None if by_hand is None else total / by_hand,
-        first_call_ns=once,
-        peak_bytes=None if m.memory is None else m.memory.peak_bytes,
-        digits=_digits(m),
-        on_front=not any(_better(point, points[engine]) for point in points.values()),
-        pays_back={},
+        ratio=quotient(best, total),
+        outcome="fastest" if against is None else "slower" if slower else "tied",
+        settled=equal or slower,
+        rounds=len(ours) if against is None else against.processes[0],
+        against=against,
+        to_hand=None if by_hand is None else quotient(by_hand, total),
+        first_call_ns=None if first_call is None else first_call.value,
+        peak_bytes=None if peak is None else peak.value,
+        digits=None if error is None else digits(error.value),
     )
 
 
-def with_pay_back(found: Sequence[Standing]) -> list[Standing]:
-    """The same, each with the calls after which it has paid back its first call against each other."""
-    return [
-        msgspec.structs.replace(
-            one,
-            pays_back={
-                other.engine: pays_back(one.first_call_ns, one.total_ns, other.first_call_ns, other.total_ns)
-                for other in found
-                if other is not one and one.first_call_ns is not None and other.first_call_ns is not None
-            },
-        )
-        for one in found
+def is_slower(against: Comparison, fastest: Sequence[float], ours: Sequence[float]) -> bool:
+    """Whether an engine whose number is larger than that of the fastest is told from it by its processes.
+
+    Rounds, because they cancel what a round has in common; or all processes, because where rounds have nothing in
+    common that test sees twice as much. Neither alone is good on both kinds of machine.
+    """
+    if against.ratio <= TIE:
+        return False
+    apart = bool(ours) and bool(fastest) and min(ours) > max(fastest)
+    if min(len(ours), len(fastest)) < LEAST_PROCESSES:
+        return apart and against.ratio > LEAD_OF_FEW
+    if apart:  # then the test of all processes is as significant as it can be
+        return True
+    by_rounds = against.typical is not None and against.typical > 1.0 and against.p_value <= LEVEL
+    return by_rounds or _ranked_behind(fastest, ours)
+
+
+def _ranked_behind(fastest: Sequence[float], ours: Sequence[float]) -> bool:
+    wins = sum((mine > other) + 0.5 * (mine == other) for mine in ours for other in fastest)
+    return 2 * wins > len(ours) * len(fastest) and rank_test(fastest, ours) <= LEVEL
+
+
+def digits(relative_error: float) -> float:
+    """How many decimal digits of a gradient are right; tables and page say the same.
+
+    >>> digits(1e-9), digits(0.0), digits(3.0)
+    (9.0, 16.0, 0.0)
+    """
+    if math.isnan(relative_error):
+        return 0.0
+    return MOST_DIGITS if relative_error <= 0 else min(MOST_DIGITS, max(0.0, -math.log10(relative_error)))
+
+
+def _beats(one: Standing, other: Standing) -> bool:
+    """Whether one is as good in all of time, peak and digits, and better in one: by more than they differ by chance."""
+    better = [
+        _clearly_less(one.total_ns, other.total_ns, TIE, HARNESS_ERROR_NS),
+        _clearly_less(_peak(one), _peak(other), PEAK_SHARE, PEAK_BYTES),
+        _whole_digits(one) > _whole_digits(other),
     ]
+    worse = [
+        _clearly_less(other.total_ns, one.total_ns, TIE, HARNESS_ERROR_NS),
+        _clearly_less(_peak(other), _peak(one), PEAK_SHARE, PEAK_BYTES),
+        _whole_digits(other) > _whole_digits(one),
+    ]
+    return any(better) and not any(worse)
 
 
-def pays_back(first: float | None, each: float, their_first: float | None, their_each: float) -> int | None:
+def _clearly_less(one: float, other: float, share: float, added: float) -> bool:
+    return other > max(share * one, one + added)
+
+
+def _peak(standing: Standing) -> float:
+    """What is not known never helps: it beats nothing."""
+    return math.inf if standing.peak_bytes is None else standing.peak_bytes
+
+
+def _whole_digits(standing: Standing) -> int:
+    """Parts of a digit are chance. What is not known never helps.
+
+    Rounded, not compared with a tolerance: with three tolerances three engines could beat each other in a circle, and
+    nobody would be left.
+    """
+    return -1 if standing.digits is None else round(standing.digits)
+
+
+def _break_even(one: Standing, row: Sequence[Standing]) -> dict[str, int | None]:
+    calls: dict[str, int | None] = {}
+    for other in row:
+        quicker = _clearly_less(one.total_ns, other.total_ns, TIE, HARNESS_ERROR_NS)
+        slower = _clearly_less(other.total_ns, one.total_ns, TIE, HARNESS_ERROR_NS)
+        if one.first_call_ns is None or other.first_call_ns is None or not (quicker or slower):
+            continue
+        if quicker or one.first_call_ns > other.first_call_ns:  # else it starts ahead and loses: the other breaks even
+            calls[other.engine] = break_even(one.first_call_ns, one.total_ns, other.first_call_ns, other.total_ns)
+    return calls
+
+
+def break_even(first: float, each: float, their_first: float, their_each: float) -> int | None:
     """The least n with first + n·each ≤ theirs; None if there is none.
 
-    >>> pays_back(1000.0, 10.0, 100.0, 40.0)
+    >>> break_even(1000.0, 10.0, 100.0, 40.0)
     30
     """
-    ahead = (first or 0.0) - (their_first or 0.0)
-    if ahead <= 0:
-        return 0 if each <= their_each else None
+    behind = first - their_first
+    if behind <= 0:
+        return 0
     if each >= their_each:
         return None
-    calls = math.ceil(ahead / (their_each - each))
+    calls = math.ceil(behind / (their_each - each))
     return calls if calls < NEVER else None
-
-
-def _floors(m: Measurement) -> dict[int, float]:
-    """The floor of total in each process."""
-    return {s.process: s.phases["total"].floor_ns for s in m.samples if "total" in s.phases}
-
-
-def _once(m: Measurement) -> float | None:
-    """The least time of preparing and calling for the first time."""
-    times = [
-        s.once_ns["prepare"] + s.once_ns["first_call"]
-        for s in m.samples
-        if {"prepare", "first_call"} <= s.once_ns.keys()
-    ]
-    return min(times, default=None)
-
-
-def _digits(m: Measurement) -> float | None:
-    if m.accuracy is None:
-        return None
-    error = m.accuracy.relative_error
-    return MOST_DIGITS if error <= 10**-MOST_DIGITS else max(0.0, -math.log10(error))
-
-
-def _point(m: Measurement, total: float) -> tuple[float, float, float]:
-    """Time, memory, digits lost: less is better. Whole digits: parts of one are chance."""
-    peak = m.memory.peak_bytes if m.memory is not None and m.memory.peak_bytes is not None else math.inf
-    digits = _digits(m)
-    return total, peak, math.inf if digits is None else -float(round(digits))
-
-
-def _better(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
-    return one != other and all(a <= b for a, b in zip(one, other, strict=True))

@@ -1,117 +1,174 @@
-"""Differences: two runs cell by cell, and what differs between the machines and settings that they were made with.
+"""Unpaired comparison: two runs of different days, cell by cell, each run a sample of all its processes.
 
-In: an older and a newer run. Out: a `Difference` for each cell of either. Nothing is gated on it: two runs of different
-days are no pairs, so a verdict on times only says what was seen.
+In: an older and a newer run. Out: a `Difference` for each cell of either, and what differs between the machines.
+Nothing is gated on it: only two builds measured side by side can tell a change of the code from one of the day.
 """
 
+import math
+from collections.abc import Sequence
+from statistics import median
 from typing import Literal
 
-from gradmark.analyse.paired import MEANING, compare
+from gradmark.analyse.paired import quotient, unlike
 from gradmark.records import Comparison, Measurement, Record, Run
+from gradmark.records.metric import REGISTRY
+from gradmark.records.order import place_and_coverage_of_shift
+from gradmark.records.times import HARNESS_ERROR_NS, floors
 
 # As in `check`: less than this is what two sessions of one machine differ by.
 NOTICED = 1.05
-# With fewer processes the spread between them is not known.
-LEAST_PROCESSES = 3
+# The level of the test. It is joined with the ratio of the fastest blocks, so that fewer than 3 % are accused wrongly.
+LEVEL = 0.05
+# With three in each run the least p-value that there can be is 0.1; with four it is 0.03.
+LEAST_PROCESSES = 4
+# Pairs of processes up to which the exact test takes milliseconds; beyond, its limit is right to four digits.
+MOST_EXACT = 10_000
+# Phases that stand for a row, the first that both runs have.
+COMPARED = ("total", "primal")
 
-Verdict = Literal["faster", "slower", "no difference", "undecided", "unlike runs", "not in both"]
+Word = Literal["faster", "slower", "no difference", "undecided", "unlike runs", "not in both"]
+
+
+class Change(Record, frozen=True, kw_only=True):
+    """Something that is counted, not timed, and differs."""
+
+    metric: str  # of the registry, or `status`
+    old: float | str | None
+    new: float | str | None
 
 
 class Difference(Record, frozen=True, kw_only=True):
-    """One cell in both runs. The ratio is new / old of the floors of total, or of primal where there is no total."""
+    """One cell in both runs."""
 
     name: str
     engine: str
-    verdict: Verdict
+    verdict: Word
     reason: str = ""
-    time: Comparison | None = None
-    changes: list[str] = []  # of exact metrics: `allocations: 0 → 12`
+    time: Comparison | None = None  # of total, or of primal where there is no total
+    changes: list[Change] = []
 
 
 def environments(old: Run, new: Run) -> tuple[list[str], list[str]]:
-    """What makes times incomparable, and what else differs, each as `field: old → new`."""
-    fields = ("cpu", "machine", "cores", "memory_bytes", "os", "python", "governor")
+    """What makes times incomparable, and what else differs, each as `field: old, new`."""
     before, after = old.environment, new.environment
-    unlike = [
-        _changed(f, getattr(before, f), getattr(after, f)) for f in fields if getattr(before, f) != getattr(after, f)
-    ]
-    unlike += [
-        _changed(f, getattr(old.settings, f), getattr(new.settings, f))
-        for f in MEANING
-        if getattr(old.settings, f) != getattr(new.settings, f)
-    ]
     names = sorted(before.packages.keys() | after.packages.keys())
     other = [
-        _changed(name, before.packages.get(name, "none"), after.packages.get(name, "none"))
+        f"{name}: {before.packages.get(name, 'none')}, {after.packages.get(name, 'none')}"
         for name in names
         if before.packages.get(name) != after.packages.get(name)
     ]
     if before.commit != after.commit:
-        other.append(_changed("commit", (before.commit or "none")[:10], (after.commit or "none")[:10]))
-    return unlike, other
+        other.append(f"commit: {(before.commit or 'none')[:10]}, {(after.commit or 'none')[:10]}")
+    return unlike(old, new), other
 
 
 def differences(old: Run, new: Run) -> list[Difference]:
     """Every cell of the older run, then those that only the newer one has."""
-    unlike, _ = environments(old, new)
+    comparable = not unlike(old, new)
     before, after = ({m.cell.id: m for m in run.measurements} for run in (old, new))
-    return [_difference(before.get(key), after.get(key), bool(unlike)) for key in dict.fromkeys([*before, *after])]
+    return [_difference(before.get(key), after.get(key), comparable) for key in dict.fromkeys([*before, *after])]
 
 
-def _difference(before: Measurement | None, after: Measurement | None, unlike: bool) -> Difference:
+def _difference(before: Measurement | None, after: Measurement | None, comparable: bool) -> Difference:
     known = before or after
     assert known is not None
-    cell = known.cell
-    name = cell.row
+    row, engine = known.cell.row, known.cell.engine
     if before is None or after is None:
-        missing = "older" if before is None else "newer"
-        return Difference(name=name, engine=cell.engine, verdict="not in both", reason=f"the {missing} run lacks it")
-    changes = _changes(before, after)
-    ours, theirs = _floors(before), _floors(after)
-    rounds = min(len(ours), len(theirs))
-    if not rounds:
-        why = f"{before.status}, then {after.status}"
-        return Difference(name=name, engine=cell.engine, verdict="undecided", reason=why, changes=changes)
-    time = compare("total", ours[:rounds], theirs[:rounds])
-    verdict: Verdict = "unlike runs"
-    reason = ""
-    if not unlike:
-        verdict = _verdict(time, rounds)
-        reason = f"{rounds} processes; {LEAST_PROCESSES} decide" if verdict == "undecided" else ""
-    return Difference(name=name, engine=cell.engine, verdict=verdict, reason=reason, time=time, changes=changes)
+        reason = f"the {'older' if before is None else 'newer'} run lacks it"
+        return Difference(name=row, engine=engine, verdict="not in both", reason=reason)
+    changes = exact_changes(before, after)
+    time = _time(before, after)
+    if time is None:
+        reason = f"no time in both: {before.status}, then {after.status}"
+        return Difference(name=row, engine=engine, verdict="undecided", reason=reason, changes=changes)
+    word, reason = verdict(time) if comparable else ("unlike runs", "")
+    return Difference(name=row, engine=engine, verdict=word, reason=reason, time=time, changes=changes)
 
 
-def _verdict(time: Comparison, rounds: int) -> Verdict:
-    """Only if the whole interval lies on one side of 1, and the ratio beyond what two sessions differ by."""
-    if rounds < LEAST_PROCESSES:
-        return "undecided"
-    if time.low > 1.0 and time.ratio > NOTICED:
-        return "slower"
-    return "faster" if time.high < 1.0 and time.ratio < 1.0 / NOTICED else "no difference"
+def _time(before: Measurement, after: Measurement) -> Comparison | None:
+    """The phase that both runs timed, compared."""
+    if before.status != "ok" or after.status != "ok":
+        return None
+    arms = ((phase, floors(before.samples, phase), floors(after.samples, phase)) for phase in COMPARED)
+    return next((compare(phase, ours, theirs) for phase, ours, theirs in arms if ours and theirs), None)
 
 
-def _floors(m: Measurement) -> list[float]:
-    """Ascending, because rounds of two runs are no pairs: the best of one is held against the best of the other."""
-    phases = [s.phases.get("total") or s.phases.get("primal") for s in m.samples]
-    return sorted(phase.floor_ns for phase in phases if phase is not None)
+def compare(metric: str, first: Sequence[float], second: Sequence[float]) -> Comparison:
+    """Compare two samples of processes, of any lengths. The ratio is that of the numbers shown, the least of each.
+
+    The test is the exact one of Mann and Whitney. The typical ratio is that of Hodges and Lehmann on logarithms, the
+    median of all ratios between a process of one and one of the other; its interval is the test's inverse. Tried and
+    rejected: pairing the sorted processes, of which all ratios fall on one side with probability 2/(n+1).
+
+    >>> seen = compare("total", [100.0, 101.0, 102.0, 103.0], [120.0, 121.0, 122.0])
+    >>> seen.ratio, round(seen.typical, 3), round(seen.coverage, 3), round(seen.p_value, 3), seen.processes
+    (1.2, 1.192, 0.943, 0.057, (4, 3))
+    """
+    processes = (len(first), len(second))
+    ratio = quotient(min(first), min(second))
+    if min(*first, *second) <= 0:  # lost in the subtraction of the harness: there are no logarithms
+        return Comparison(metric=metric, first=min(first), second=min(second), ratio=ratio, processes=processes)
+    ratios = sorted(new / old for old in first for new in second)
+    place, coverage = place_and_coverage_of_shift(*processes)
+    return Comparison(
+        metric=metric,
+        first=min(first),
+        second=min(second),
+        ratio=ratio,
+        typical=math.exp(median(map(math.log, ratios))),
+        low=ratios[place],
+        high=ratios[-1 - place],
+        coverage=coverage,
+        p_value=rank_test(first, second),
+        processes=processes,
+    )
 
 
-def _changes(before: Measurement, after: Measurement) -> list[str]:
-    pairs = {
-        "status": (before.status, after.status),
-        "allocations": (_of(before, "memory", "allocations"), _of(after, "memory", "allocations")),
-        "tape": (_of(before, "tape", "instructions"), _of(after, "tape", "instructions")),
-        "error": (_of(before, "accuracy", "relative_error"), _of(after, "accuracy", "relative_error")),
-    }
-    return [_changed(name, *pair) for name, pair in pairs.items() if pair[0] != pair[1]]
+def rank_test(first: Sequence[float], second: Sequence[float]) -> float:
+    """The two-sided p-value of the exact Mann-Whitney test. Ties make it larger, never smaller."""
+    from scipy import stats
+
+    few = len(first) * len(second) <= MOST_EXACT
+    return float(stats.mannwhitneyu(first, second, method="exact" if few else "asymptotic").pvalue)
 
 
-def _of(m: Measurement, part: str, field: str) -> object:
-    return getattr(getattr(m, part), field, None)
+def verdict(time: Comparison) -> tuple[Word, str]:
+    """What two runs say, and why it is not decided: fastest blocks and processes must say the same."""
+    least = min(time.processes)
+    if least < LEAST_PROCESSES:
+        return "undecided", f"{least} process{'es' * (least != 1)} in a run; {LEAST_PROCESSES} or more can decide"
+    if time.typical is None or min(time.first, time.second) <= HARNESS_ERROR_NS:
+        return "undecided", f"too short: an empty call is known only to {HARNESS_ERROR_NS:g} ns"
+    beyond = _beyond(time.ratio)
+    if beyond and abs(time.second - time.first) <= HARNESS_ERROR_NS:
+        return "no difference", f"within {HARNESS_ERROR_NS:g} ns, to which an empty call is known"
+    if beyond and time.p_value > LEVEL:
+        return "undecided", "the fastest blocks differ, but the processes of both runs overlap"
+    if beyond and (time.typical > 1.0) != (time.ratio > 1.0):
+        return "undecided", "the fastest blocks say one thing and the typical processes the other"
+    if beyond:
+        return ("slower" if time.ratio > 1.0 else "faster"), ""
+    assert time.low is not None
+    assert time.high is not None
+    if _beyond(time.low) and _beyond(time.high) and (time.low > 1.0) == (time.high > 1.0):
+        return "undecided", "the processes differ, but the fastest blocks do not: one run may have been disturbed"
+    return "no difference", ""
 
 
-def _changed(name: str, old: object, new: object) -> str:
-    def text(value: object) -> str:
-        return "n/a" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)
+def _beyond(ratio: float) -> bool:
+    return not 1.0 / NOTICED <= ratio <= NOTICED
 
-    return f"{name}: {text(old)} → {text(new)}"
+
+def exact_changes(before: Measurement, after: Measurement) -> list[Change]:
+    """The status and every exact metric of the registry that moved by more than it does by itself."""
+    status = [Change(metric="status", old=before.status, new=after.status)] if before.status != after.status else []
+    pairs = [(entry, entry.number(before), entry.number(after)) for entry in REGISTRY if entry.exact]
+    return status + [
+        Change(metric=entry.name, old=old, new=new) for entry, old, new in pairs if _moved(old, new, entry.settled)
+    ]
+
+
+def _moved(old: float | None, new: float | None, settled: float) -> bool:
+    if old is None or new is None:
+        return old is not new
+    return abs(new - old) > settled * abs(old)

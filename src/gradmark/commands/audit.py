@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gradmark.commands.measuring import HOW, MeasuringCommand, Request, measuring, orchestrating
+from gradmark.commands.measuring import Invocation, MeasuringCommand, measuring, orchestrating
+from gradmark.commands.options import HOW
 
 if TYPE_CHECKING:
     from gradmark.revisions.audit import Audit
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 @click.option("-k", "keyword", metavar="TEXT", help="Only faults with this in their description.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 @measuring("pairs", *HOW)
-def command(keyword: str | None, as_json: bool, pairs: int, request: Request) -> None:
+def command(keyword: str | None, as_json: bool, pairs: int, invocation: Invocation) -> None:
     """Does the gate work on this machine? Faulty engines must be caught by the right metric, the real one must pass.
 
     Exit code 1 when a fault is missed or the unmodified engine is accused.
@@ -32,8 +33,8 @@ def command(keyword: str | None, as_json: bool, pairs: int, request: Request) ->
     if not faults:
         raise SelectionError(f"no fault has {keyword!r} in its description: {'; '.join(f.what for f in FAULTS)}")
     cells = contest.both_sides([row_of(fault) for fault in faults])
-    settings = contest.settings_of(request.settings, pairs)
-    with orchestrating(request, lambda: request.plan(cells, settings), places()) as (orchestrator, _):
+    settings = contest.settings_of(invocation.settings, pairs)
+    with orchestrating(invocation, lambda: invocation.plan_of_cells(cells, settings), places()) as (orchestrator, _):
         done = audit(orchestrator, Configuration(), pairs, faults)
         orchestrator.finish()
     if as_json:

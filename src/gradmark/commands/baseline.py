@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gradmark.commands.check import baseline_option, cells_to_check
-from gradmark.commands.measuring import HOW, MeasuringCommand, Request, measure, measuring, options
+from gradmark.commands.check import Chosen, baseline_option
+from gradmark.commands.measuring import Invocation, MeasuringCommand, measure, measuring
+from gradmark.commands.options import HOW, options
 
 if TYPE_CHECKING:
     from gradmark.store.baselines import Baseline
@@ -32,7 +33,7 @@ def update(
     keyword: str | None,
     file: Path | None,
     times: bool,
-    request: Request,
+    invocation: Invocation,
 ) -> None:
     """Measure exact metrics and write them. With SELECT, -e or -k only those cells are renewed.
 
@@ -44,15 +45,16 @@ def update(
     from gradmark.store import baselines
 
     path = file or baselines.FILE
-    cells = cells_to_check(configuration.read(), select, engines, keyword)
+    read = configuration.read()
+    chosen = Chosen(tuple(select or read.select), tuple(engines or read.engines), keyword)
     before = baselines.load(path) if path.exists() else None
-    settings = msgspec.structs.replace(request.settings, processes=TIMED_PROCESSES if times else 0)
-    run, _ = measure(request, lambda: request.plan(cells, settings))
+    settings = msgspec.structs.replace(invocation.settings, processes=TIMED_PROCESSES if times else 0)
+    run, _ = measure(invocation, lambda: chosen.plan(invocation, settings))
     renewed = baselines.baseline(run.measurements, run.environment, before)
     if before is not None and (select or engines or keyword):
-        renewed = baselines.joined(before, renewed, cells)
+        renewed = baselines.joined(before, renewed, run.planned)
     baselines.save(renewed, path)
-    changed = _changes(baselines.renamed(before, cells), renewed) if before is not None else len(renewed.cells)
+    changed = _changes(baselines.renamed(before, run.planned), renewed) if before is not None else len(renewed.cells)
     click.echo(f"{path}: {len(renewed.cells)} cells, {changed} changed; commit it")
     for name, kept in renewed.cells.items():
         if kept.status != "ok":

@@ -2,18 +2,21 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from gradmark.commands.measuring import HOW, MeasuringCommand, Request, measuring, options, orchestrating
-from gradmark.records import Cell, Run
+from gradmark.commands.measuring import Invocation, MeasuringCommand, measuring, orchestrating
+from gradmark.commands.options import HOW, options
+from gradmark.records import Cell, Run, Settings
 
 if TYPE_CHECKING:
     from gradmark.gate.configuration import Configuration
     from gradmark.measure.orchestrator import Orchestrator
+    from gradmark.measure.plan import Plan
     from gradmark.records.finding import Gate
 
 FORMATS = ["table", "markdown", "junit", "bencher", "github-benchmark", "json"]
@@ -47,7 +50,7 @@ def command(
     form: str,
     output: Path | None,
     pairs: int,
-    request: Request,
+    invocation: Invocation,
 ) -> None:
     """Has anything become worse?
 
@@ -60,31 +63,45 @@ def command(
     from gradmark.store import baselines
 
     configuration = read(budgets)
-    cells = cells_to_check(configuration, select, engines, keyword)
+    chosen = Chosen(tuple(select or configuration.select), tuple(engines or configuration.engines), keyword)
     if against is not None:
-        gate = side_by_side(request, cells, configuration, against, pairs)
+        gate = side_by_side(invocation, chosen, configuration, against, pairs)
     else:
-        gate = exactly(request, cells, configuration, file or baselines.FILE, whole=not (select or engines or keyword))
+        whole = not (select or engines or keyword)
+        gate = exactly(invocation, chosen, configuration, file or baselines.FILE, whole=whole)
     show(gate, form, output)
     sys.exit(EXIT_CODES[gate.answer])
 
 
-def cells_to_check(
-    configuration: "Configuration", select: Sequence[str], engines: Sequence[str], keyword: str | None
-) -> list[Cell]:
-    """Those of pyproject.toml, or those that were asked for."""
-    from gradmark.engines import discovery
-    from gradmark.measure.plan import cells_of
-    from gradmark.workloads.selection import select as choose
+@dataclass(frozen=True)
+class Chosen:
+    """What is checked: as pyproject.toml says, or as was asked for."""
 
-    engines = engines or configuration.engines
-    for engine in engines:
-        discovery.check(engine)
-    return cells_of(choose(select or configuration.select, keyword), engines, full=False)
+    select: tuple[str, ...]
+    engines: tuple[str, ...]
+    keyword: str | None
+
+    def plan(
+        self, invocation: Invocation, settings: Settings, worked: Callable[[str], bool] = lambda _: False
+    ) -> "Plan":
+        """The plan. An engine that cannot be used any more is no error if it worked before: its rows will say it."""
+        from gradmark.errors import EngineError
+        from gradmark.measure import plan, process
+        from gradmark.workloads.selection import select_rows
+
+        rows = select_rows(self.select, self.keyword)
+        try:
+            return invocation.plan(rows, self.engines, settings=settings)
+        except EngineError:
+            can = plan.survey(self.engines, process.run, settings, named=()).can
+            broken = [name for name in self.engines if name not in can]
+            if not broken or not all(map(worked, broken)):
+                raise
+            return invocation.plan_of_cells(plan.cells_of(rows, self.engines, full=settings.full), settings)
 
 
 def exactly(
-    request: Request, cells: Sequence[Cell], configuration: "Configuration", file: Path, *, whole: bool
+    invocation: Invocation, chosen: Chosen, configuration: "Configuration", file: Path, *, whole: bool
 ) -> "Gate":
     """Exact metrics against the baseline file. What is out of its budget is counted again, and fails if it is again."""
     import msgspec
@@ -94,11 +111,18 @@ def exactly(
     from gradmark.store import baselines
 
     before = baselines.load(file)
-    if not whole:  # cells that were not asked for did not vanish
-        before = baselines.only(before, cells)
-    settings = msgspec.structs.replace(request.settings, processes=0)
-    with orchestrating(request, lambda: request.plan(cells, settings)) as (orchestrator, _):
+    settings = msgspec.structs.replace(invocation.settings, processes=0)
+
+    def worked(engine: str) -> bool:
+        names = [
+            name.partition("@")[2].partition(" of ")[0] for name, kept in before.cells.items() if kept.status == "ok"
+        ]
+        return engine in names
+
+    with orchestrating(invocation, lambda: chosen.plan(invocation, settings, worked)) as (orchestrator, _):
         run = counted(orchestrator, orchestrator.cells)
+        if not whole:  # cells that were not asked for did not vanish
+            before = baselines.only(before, run.planned)
         here = baselines.described(run.environment)
         findings = exact.compare(before, run.measurements, here, configuration)
         doubtful = {finding.cell for finding in findings if finding.word == "fail"}
@@ -122,40 +146,52 @@ def counted(orchestrator: "Orchestrator", cells: Sequence[Cell], *, again: bool 
 
 
 def side_by_side(
-    request: Request, cells: Sequence[Cell], configuration: "Configuration", against: str, pairs: int
+    invocation: Invocation, chosen: Chosen, configuration: "Configuration", against: str, pairs: int
 ) -> "Gate":
     """Everything against another revision."""
     import dataclasses
 
+    import msgspec
+
     from gradmark.commands.progress import working
+    from gradmark.measure import plan, process
     from gradmark.records.finding import Gate
     from gradmark.revisions import checkout, contest
 
-    if request.begun is not None:
-        refuse_other_commit(request)
+    if invocation.begun is not None:
+        refuse_other_commit(invocation.begun)
+    else:  # a branch may have moved on when the run is resumed
+        pinned = _pinned(invocation.arguments, checkout.commit_of(against))
+        invocation = dataclasses.replace(invocation, arguments=pinned)
     with working(f"building {against}"):
         revision = checkout.build(against, configuration.build)
-    if request.begun is None:  # a branch may have moved on when the run is resumed
-        pinned = _pinned(request.arguments, checkout.commit_of(against))
-        request = dataclasses.replace(request, arguments=pinned)
-    plan = request.plan(contest.both_sides(cells), contest.settings_of(request.settings, pairs))
-    with orchestrating(request, lambda: plan, revision.places) as (orchestrator, _):
+    settings = contest.settings_of(invocation.settings, pairs)
+
+    def worked(engine: str) -> bool:
+        before = plan.survey([engine], lambda job: process.run(job, place=revision.before), settings, named=())
+        return engine in before.can
+
+    def of_both_sides() -> "Plan":
+        made = chosen.plan(invocation, settings, worked)
+        # what is known of an engine here need not be true of the other revision
+        return msgspec.structs.replace(made, cells=contest.both_sides(made.cells), known=[])
+
+    with orchestrating(invocation, of_both_sides, revision.places) as (orchestrator, _):
         rows = contest.rows_of(orchestrator.cells)
         (findings,) = contest.decide([contest.Contest(rows, pairs)], orchestrator, configuration)
         orchestrator.finish()
     return Gate(against=revision.name, findings=findings, notes=contest.notes(pairs))
 
 
-def refuse_other_commit(request: Request) -> None:
+def refuse_other_commit(begun: Run) -> None:
     """Raises if the current folder has another commit than when the run began: half of a side would be of each."""
     from gradmark.errors import RevisionError
     from gradmark.measure import environment
 
-    assert request.begun is not None
-    was, now = request.begun.environment.commit, environment.collect().commit
-    if not request.begun.finished and was != now:
+    was, now = begun.environment.commit, environment.collect().commit
+    if not begun.finished and was != now:
         raise RevisionError(
-            f"run {request.begun.id} was begun at commit {was}, and this folder is at {now}; check that commit out, or "
+            f"run {begun.id} was begun at commit {was}, and this folder is at {now}; check that commit out, or "
             "start a new run"
         )
 

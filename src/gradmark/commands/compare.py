@@ -1,27 +1,39 @@
-"""`gradmark compare`: two runs, cell by cell, and what differs between them."""
+"""`gradmark compare`: two runs, row by row, and what differs between them."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
-    from gradmark.analyse.unpaired import Difference
+    from gradmark.analyse.unpaired import Change, Difference
+    from gradmark.records import Comparison
 
 COLOURS = {"faster": "green", "slower": "red"}
+# Old, new and change with the gaps between them, then the longest verdict: what is left of 80 columns is for names.
+NUMBERS, NAMES = 32, 33
+LEGEND = (
+    "Times are the fastest blocks over all processes; the change is their quotient.\n"
+    "The interval is of how much a typical process changed: the Hodges-Lehmann\n"
+    "estimate, with the coverage that so many processes give it. Slower or faster:\n"
+    "the fastest block by more than {noticed:.0f} %, and the processes by an exact\n"
+    "Mann-Whitney test (p ≤ {level:g})."
+)
 
 
 @click.command()
 @click.argument("old")
 @click.argument("new", default="latest")
-@click.option("--changed", is_flag=True, help="Only cells with a difference.")
+@click.option("--changed", is_flag=True, help="Only rows that differ.")
 @click.option("--store", type=click.Path(path_type=Path), default=None, help="Folder of run files.")
 def command(old: str, new: str, changed: bool, store: Path | None) -> None:
     """Compare two kept runs: OLD and NEW are ids, starts of ids, files, or `latest`.
 
-    Nothing is gated: `gradmark check` measures both sides interleaved, which two runs of different days are not.
+    Nothing is gated: two runs of different days also differ by what else the machine did. `gradmark check --against`
+    measures both sides in turns.
     """
-    from gradmark.analyse.unpaired import differences, environments
+    from gradmark.analyse.unpaired import LEVEL, NOTICED, differences, environments
     from gradmark.report.model.characters import one_line
     from gradmark.store import runs
 
@@ -34,29 +46,70 @@ def command(old: str, new: str, changed: bool, store: Path | None) -> None:
     for text in other:
         click.echo(f"differs {one_line(text)}")
     if unlike:
-        click.echo("times of unlike machines or settings are shown, and not judged")
-    found = differences(before, after)
-    shown = [d for d in found if not changed or d.changes or d.verdict not in ("no difference", "undecided")]
-    width = max((len(f"{one_line(d.name)} {one_line(d.engine)}") for d in shown), default=0)
+        click.echo("Times of unlike machines or settings are shown, but not judged.")
+    rows = differences(before, after)
+    shown = [d for d in rows if not changed or d.changes or d.verdict not in ("no difference", "undecided")]
+    if shown:
+        click.echo(f"\n{'':{NAMES}}{'old':>10}{'new':>11}{'change':>10}")
     for difference in shown:
-        click.echo(line(difference, width))
-    counts = {verdict: sum(d.verdict == verdict for d in found) for verdict in dict.fromkeys(d.verdict for d in found)}
-    click.echo(", ".join(f"{count} {verdict}" for verdict, count in counts.items()) or "both runs are empty")
+        click.echo("\n".join(lines(difference)))
+    counts = {verdict: sum(d.verdict == verdict for d in rows) for verdict in dict.fromkeys(d.verdict for d in rows)}
+    click.echo("\n" + (", ".join(f"{count} {verdict}" for verdict, count in counts.items()) or "Both runs are empty."))
+    if any(d.time is not None for d in shown):
+        click.echo(LEGEND.format(noticed=100 * (NOTICED - 1), level=LEVEL))
 
 
-def line(difference: "Difference", width: int) -> str:
-    """One cell: times, ratio with its interval, verdict, exact changes."""
-    from gradmark import units
+def lines(difference: "Difference") -> Iterator[str]:
+    """One row: times, change, verdict; below it why, where that is not plain, and what else changed."""
     from gradmark.report.model.characters import one_line
 
     name = f"{one_line(difference.name)} {one_line(difference.engine)}"
-    time = difference.time
-    numbers = (
-        f"{'':47}"
-        if time is None
-        else f"{units.time(time.first):>9} → {units.time(time.second):>9}  × {time.ratio:.3f} "
-        f"({time.low:.3f} to {time.high:.3f})"
-    )
+    if len(name) > NAMES:
+        yield name
+        name = ""
     word = click.style(difference.verdict, fg=COLOURS.get(difference.verdict))
-    more = "; ".join(filter(None, [one_line(difference.reason), *difference.changes]))
-    return f"{name:{width}}  {numbers}  {word}{f' ({more})' if more else ''}"
+    yield f"{name:{NAMES}}{_numbers(difference.time):{NUMBERS}}  {word}".rstrip()
+    if difference.reason:
+        yield f"    {one_line(difference.reason)}"
+    if difference.time is not None and difference.verdict != "no difference":
+        yield from (f"    {text}" for text in _why(difference.time))
+    for change in difference.changes:
+        yield f"    {_changed(change)}"
+
+
+def _numbers(time: "Comparison | None") -> str:
+    import math
+
+    from gradmark import units
+
+    if time is None:
+        return ""
+    change = units.percent(time.ratio) if math.isfinite(time.ratio) else "n/a"
+    return f"{units.time(time.first):>10}{units.time(time.second):>11}{change:>10}"
+
+
+def _why(time: "Comparison") -> Iterator[str]:
+    """What the processes say."""
+    from gradmark import units
+
+    if time.typical is None or time.low is None or time.high is None or time.coverage is None:
+        return
+    processes = " and ".join(map(str, dict.fromkeys(time.processes)))
+    kind = f"{100 * time.coverage:.0f} % interval" if time.is_interval else "range"
+    yield (
+        f"typical process {units.percent(time.typical)} "
+        f"({kind} {units.percent(time.low)} to {units.percent(time.high)})"
+    )
+    yield f"p = {time.p_value:.2g}, {processes} processes{' each' * (time.processes[0] == time.processes[1])}"
+
+
+def _changed(change: "Change") -> str:
+    from gradmark import units
+    from gradmark.records.metric import is_known, metric
+
+    unit = metric(change.metric).unit if is_known(change.metric) else ""
+
+    def text(value: float | str | None) -> str:
+        return "n/a" if value is None else value if isinstance(value, str) else units.text(unit, value)
+
+    return f"{change.metric}: {text(change.old)} → {text(change.new)}"

@@ -1,7 +1,7 @@
-"""What the measuring verbs share: their options, `--resume`, and a run that is kept while it is measured.
+"""What the measuring verbs share: plans, `--resume`, and a run that is kept while it is measured.
 
-In: what was typed. Out: a `Request` for the verb, and an orchestrator with progress, a run file, and advice on how to
-go on after an interruption.
+In: what was typed. Out: an `Invocation` for the verb, and an orchestrator with progress, a run file, and advice on how
+to go on after an interruption.
 """
 
 import contextlib
@@ -13,90 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradmark.errors import SelectionError, StoreError
+from gradmark.commands.options import OF_OUTPUT, SAMPLING, options, settings_of
+from gradmark.errors import StoreError
 from gradmark.records import Cell, Measurement, Run, Settings
 
 if TYPE_CHECKING:
     from gradmark.measure.orchestrator import Orchestrator
-    from gradmark.measure.plan import Plan
+    from gradmark.measure.plan import Chosen, Plan
     from gradmark.measure.process import Place
     from gradmark.store.listing import Listed
 
-DEFAULT_ENGINE = "tapegrad"
-
-
-def _positive(context: click.Context, parameter: click.Parameter, value: float) -> float:
-    if not 0.0 < value < 1e6:  # nan is not
-        raise click.BadParameter(f"expected a number above 0, got {value}", context, parameter)
-    return value
-
-
-# Every option that more than one verb has, once.
-OPTIONS: dict[str, Callable[[Any], Any]] = {
-    "engines": click.option(
-        "-e", "--engine", "engines", multiple=True, metavar="ENGINE", help="Engine to measure; repeatable."
-    ),
-    "keyword": click.option("-k", "keyword", metavar="TEXT", help="Only workloads with this in their name."),
-    "dtypes": click.option(
-        "--dtype",
-        "dtypes",
-        multiple=True,
-        type=click.Choice(["float32", "float64"]),
-        help="Tensor dtype; repeatable. Default: float32, both with --full.",
-    ),
-    "pairs": click.option(
-        "--pairs", type=click.IntRange(2), default=12, show_default=True, help="Pairs of processes for each row."
-    ),
-    "quick": click.option(
-        "--quick/--full", "quick", default=True, help="Fewer sizes and processes, or all. Default: quick."
-    ),
-    "processes": click.option(
-        "--processes", type=click.IntRange(1), help="Processes per cell. Default: 5, or 10 with --full."
-    ),
-    "seed": click.option("--seed", default=0, show_default=True, help="Random seed for inputs and cell order."),
-    "threads": click.option(
-        "--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads per worker."
-    ),
-    "timeout": click.option(
-        "--timeout",
-        type=float,
-        default=60.0,
-        show_default=True,
-        metavar="SECONDS",
-        callback=_positive,
-        help="Time limit per worker, in seconds.",
-    ),
-    "memory_limit": click.option(
-        "--memory-limit",
-        type=float,
-        default=8.0,
-        show_default=True,
-        metavar="GIB",
-        callback=_positive,
-        help="Memory limit per worker, in GiB.",
-    ),
-    "memory": click.option(
-        "--memory/--no-memory", default=True, help="Count allocations and bytes with memray. Default: yes."
-    ),
-    "instructions": click.option(
-        "--instructions", is_flag=True, help="Also count machine instructions with callgrind; slow."
-    ),
-    "pin": click.option("--pin/--no-pin", default=True, help="Keep each worker on one core. Default: yes."),
-    "store": click.option(
-        "--store", type=click.Path(path_type=Path), metavar="FOLDER", help="Run files. Default: .gradmark/runs."
-    ),
-    "resume": click.option(
-        "--resume", metavar="RUN", help="Continue an interrupted run: its id, its file, or `latest`."
-    ),
-}
-HOW = ("seed", "threads", "timeout", "memory_limit", "pin", "store", "resume")
-SAMPLING = ("quick", "processes", "memory", "instructions", *HOW)
-# Options that change what becomes of a run, not the run: they may be given with --resume.
-OF_OUTPUT = ("form", "output", "json_file", "html_file", "as_json", "store", "resume")
-
 
 @dataclass(frozen=True)
-class Request:
+class Invocation:
     """What was typed, as far as all measuring verbs understand it."""
 
     verb: str
@@ -106,8 +35,35 @@ class Request:
     begun: Run | None = None  # the run that goes on, and its file
     path: Path | None = None
 
-    def plan(self, cells: Sequence[Cell], settings: Settings | None = None) -> "Plan":
-        """The plan of this verb."""
+    def plan(
+        self,
+        chosen: "Chosen",
+        engines: Sequence[str],
+        *,
+        settings: Settings | None = None,
+        full: bool | None = None,
+        dtypes: Sequence[str] = (),
+    ) -> "Plan":
+        """The plan of engines on what was chosen: engines are asked what they can do, functions are tried.
+
+        full: whether the plan has all sizes, if not as the settings say. An engine that cannot be used is an error.
+        """
+        import msgspec
+
+        from gradmark.commands.progress import working
+        from gradmark.measure import plan, process
+
+        settings = settings or self.settings
+        sizes = settings if full is None else msgspec.structs.replace(settings, full=full)
+        asked = plan.Request(chosen=chosen, engines=engines, dtypes=dtypes)
+        with working("asking the engines what they can do", quiet=True):
+            made = plan.make_plan(asked, sizes, process.run, verb=self.verb, stop=process.end_all)
+        for problem in made.left_out.values():
+            click.echo(f"left out: {problem}", err=True)
+        return msgspec.structs.replace(made, settings=settings, arguments=self.arguments)
+
+    def plan_of_cells(self, cells: Sequence[Cell], settings: Settings | None = None) -> "Plan":
+        """The plan of cells that are chosen already."""
         from gradmark.measure.plan import Plan
 
         settings = settings or self.settings
@@ -162,19 +118,8 @@ def chosen_by_user(option: str, context: click.Context | None = None) -> bool:
     return source is click.core.ParameterSource.COMMANDLINE
 
 
-def options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Adds these options of OPTIONS; they arrive by their names."""
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        for name in reversed(names):
-            function = OPTIONS[name](function)
-        return function
-
-    return decorate
-
-
 def measuring(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Adds these options of OPTIONS. Those on how to measure arrive as `request`, the others by their names.
+    """Adds these options of OPTIONS. Those on how to measure arrive as `invocation`, the others by their names.
 
     It stands next to the function: all other options are above it.
     """
@@ -185,8 +130,8 @@ def measuring(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
             how = {name: given.pop(name) for name in SAMPLING if name in given}
             store = how.pop("store") or _default_store()
             how.pop("resume")
-            request = Request(typed.verb, typed.arguments, settings_of(**how), store, typed.begun, typed.path)
-            return function(request=request, **given)
+            invocation = Invocation(typed.verb, typed.arguments, settings_of(**how), store, typed.begun, typed.path)
+            return function(invocation=invocation, **given)
 
         wrapped.__doc__ = function.__doc__
         return options(*names)(wrapped)
@@ -194,35 +139,15 @@ def measuring(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
     return decorate
 
 
-def settings_of(
-    *, quick: bool = True, processes: int | None = None, timeout: float = 60.0, memory_limit: float = 8.0, **more: Any
-) -> Settings:
-    """The settings that the options ask for."""
-    return Settings(
-        processes=processes or (5 if quick else 10),
-        blocks=8 if quick else 20,
-        timeout_s=timeout,
-        memory_limit_bytes=int(memory_limit * 2**30),
-        full=not quick,
-        **more,
-    )
-
-
-def refuse_nothing(cells: Sequence[Cell], dtypes: Sequence[str]) -> None:
-    """Raises if no workload has what was asked for."""
-    if not cells:
-        raise SelectionError(f"no selected workload has {' or '.join(dtypes)}; functions of numbers have only float64")
-
-
-def measure(request: Request, plan: Callable[[], "Plan"]) -> tuple[Run, Path]:
+def measure(invocation: Invocation, plan: Callable[[], "Plan"]) -> tuple[Run, Path]:
     """Carries out a plan, or the rest of the run that is resumed."""
-    with orchestrating(request, plan) as (orchestrator, path):
+    with orchestrating(invocation, plan) as (orchestrator, path):
         return orchestrator.carry_out(), path
 
 
 @contextlib.contextmanager
 def orchestrating(
-    request: Request, plan: Callable[[], "Plan"], places: Mapping[str, "Place"] | None = None
+    invocation: Invocation, plan: Callable[[], "Plan"], places: Mapping[str, "Place"] | None = None
 ) -> Iterator[tuple["Orchestrator", Path]]:
     """An orchestrator with progress, whose run is on disk at any moment, and the file that it is in.
 
@@ -233,17 +158,17 @@ def orchestrating(
     from gradmark.store import runs
 
     known: Sequence[Measurement] = ()
-    if request.begun is not None and request.path is not None:
-        if request.begun.finished:
-            with Orchestrator(request.begun, _refuse_event) as orchestrator:
-                yield orchestrator, request.path
+    if invocation.begun is not None and invocation.path is not None:
+        if invocation.begun.finished:
+            with Orchestrator(invocation.begun, _refuse_event) as orchestrator:
+                yield orchestrator, invocation.path
             return
-        journal = runs.Journal.resume(request.path)
+        journal = runs.Journal.resume(invocation.path)
     else:
         planned = plan()
-        runs.ready(request.store)
+        runs.ready(invocation.store)
         known = planned.known
-        journal = runs.Journal.begin(begin(planned), request.store)
+        journal = runs.Journal.begin(begin(planned), invocation.store)
     try:
         with (
             progress() as watch,

@@ -90,9 +90,10 @@ class _Lines:
 
 
 @contextlib.contextmanager
-def working(text: str) -> Iterator[None]:
-    """Work without steps, such as a build: said at once, and every ten seconds that it goes on."""
-    _to_stderr(text)
+def working(text: str, *, quiet: bool = False) -> Iterator[None]:
+    """Work without steps, such as a build: said at once, unless `quiet`, and every ten seconds that it goes on."""
+    if not quiet:
+        _to_stderr(text)
     with _every(LINE_EVERY_S, lambda elapsed_s: _to_stderr(f"{text}: {duration(elapsed_s)} so far")):
         yield
 

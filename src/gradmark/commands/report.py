@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "own",
     metavar="FILE",
     multiple=True,
-    help="A Python file with hypotheses of your own, judged by what these runs measured; again for more.",
+    help="A Python file with hypotheses of your own, judged by what these runs measured; repeatable.",
 )
 @click.option("--open", "show", is_flag=True, help="Open it in a browser.")
 @click.option(
@@ -37,20 +37,38 @@ def command(names: tuple[str, ...], output: Path, own: tuple[str, ...], show: bo
     """Write a page that shows where time and memory go: tables, plots, verdicts.
 
     RUN is an id, the start of one, a file, or `latest`, which is the default. Of several runs the page shows the newest
-    measurement of each row, and the history of all.
+    measurement of each row, and the history of all. Files that cannot be read are named and left out.
     """
     from gradmark.commands.hypothesis import choose
     from gradmark.store import runs
 
     ready(output)
-    folder = store or runs.FOLDER
     claims = [hypothesis for hypothesis, _ in choose(own)] if own else []
-    write([runs.load(runs.find(name, folder)) for name in names or ("latest",)], output, claims)
+    write(load(names or ("latest",), store or runs.FOLDER), output, claims)
     click.echo(f"report: {output}")
     if show:
         import webbrowser
 
         webbrowser.open(output.resolve().as_uri())
+
+
+def load(names: Sequence[str], folder: Path) -> list[Run]:
+    """The runs of these names; what cannot be read is named and left out, unless nothing else is there."""
+    from gradmark.errors import StoreError
+    from gradmark.store import runs
+
+    loaded: list[Run] = []
+    problems: list[StoreError] = []
+    for path in [runs.find(name, folder) for name in names]:
+        try:
+            loaded.append(runs.load(path))
+        except StoreError as error:
+            problems.append(error)
+    if not loaded:
+        raise problems[0]
+    for problem in problems:
+        click.echo(f"left out: {problem}", err=True)
+    return loaded
 
 
 def ready(output: Path) -> None:
@@ -101,5 +119,5 @@ def against_baseline(runs: Sequence[Run]) -> Verdict | None:
     return Verdict(
         claim="nothing is worse than in the baseline",
         verdict=words.get(gate.answer, "undecided") if before.cells else "not measured",
-        evidence="; ".join([summary, *(" ".join(line.split()) for line in lines(gate)[:-1])]),
+        evidence=[summary, *(" ".join(line.split()) for line in lines(gate)[:-1])],
     )

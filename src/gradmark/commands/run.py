@@ -2,33 +2,19 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from gradmark.commands import report
-from gradmark.commands.measuring import (
-    DEFAULT_ENGINE,
-    SAMPLING,
-    MeasuringCommand,
-    Request,
-    chosen_by_user,
-    measure,
-    measuring,
-    options,
-    refuse_nothing,
-)
+from gradmark.commands.measuring import Invocation, MeasuringCommand, chosen_by_user, measure, measuring
+from gradmark.commands.options import DEFAULT_ENGINE, SAMPLING, options
+from gradmark.commands.showing import FORMATS, show
 from gradmark.engines import discovery
 from gradmark.records import Run, Settings
 
-if TYPE_CHECKING:  # reports are imported when they are shown
-    from gradmark.report.model.notes import Note
-    from gradmark.report.model.sides import Side
-
 # More engines than this are a comparison of all, whose quick form has so many processes for each cell.
 FEW_ENGINES, PROCESSES_OF_MANY = 4, 2
-FORMATS = ["table", "go", "markdown", "json", "csv", "bencher", "github-benchmark"]
 
 
 @click.command(cls=MeasuringCommand)
@@ -37,6 +23,7 @@ FORMATS = ["table", "go", "markdown", "json", "csv", "bencher", "github-benchmar
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Also write the run to this file.")
 @click.option("--html", "html_file", type=click.Path(path_type=Path), help="Also write a page that shows the run.")
+@click.option("--medians", is_flag=True, help="Also show the median over processes, with its interval.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be measured.")
 @measuring(*SAMPLING)
 def command(
@@ -47,26 +34,26 @@ def command(
     form: str,
     json_file: Path | None,
     html_file: Path | None,
+    medians: bool,
     dry_run: bool,
-    request: Request,
+    invocation: Invocation,
 ) -> None:
     """Measure engines on workloads, print a table, save the run.
 
-    SELECT is a suite, a workload, a glob, or a Python file with workloads; without it, the scalar suite and the short
-    part of the tensor suite. The default engine is tapegrad; `-e all` takes every one that is installed.
+    SELECT is a suite, a workload, a row such as poly/n=1000, a glob, or a Python file with workloads; without it, the
+    scalar suite and the short part of the tensor suite. The default engine is tapegrad; `-e all` takes every one that
+    is installed.
 
     Exit code 1 when a row fails: a wrong gradient, an error, a crash, a timeout; or when nothing ran.
     """
-    from gradmark.measure.plan import Plan, cells_of
+    from gradmark.measure.plan import Plan
     from gradmark.store import runs
-    from gradmark.workloads.selection import select as choose
+    from gradmark.workloads.selection import select_rows
 
     def plan() -> Plan:
-        chosen = discovery.chosen(engines or (DEFAULT_ENGINE,))
-        settings = fewer(request.settings, len(chosen))
-        cells = cells_of(choose(select, keyword), chosen, full=settings.full, dtypes=dtypes)
-        refuse_nothing(cells, dtypes)
-        return request.plan(cells, settings)
+        asked = engines or (DEFAULT_ENGINE,)
+        settings = fewer(invocation.settings, len(discovery.chosen(asked)))
+        return invocation.plan(select_rows(select, keyword), asked, settings=settings, dtypes=dtypes)
 
     if dry_run:
         planned = plan()
@@ -75,12 +62,12 @@ def command(
         click.echo(f"{len(planned.cells)} cells, {planned.settings.processes} processes each")
         return
     ready(json_file, html_file)
-    run, path = measure(request, plan)
+    run, path = measure(invocation, plan)
     if json_file is not None:
         runs.save(run, json_file)
     if html_file is not None:
         report.write([run], html_file)
-    show(run, form)
+    show(run, form, medians=medians)
     if form == "table":
         click.echo(f"\nrun file: {path}")
     else:
@@ -119,53 +106,3 @@ def ready(json_file: Path | None, html_file: Path | None) -> None:
     runs.ready(json_file.parent)
     if json_file.is_dir():
         raise StoreError(f"--json {json_file} is a folder; name a file")
-
-
-def show(run: Run, form: str) -> None:
-    """Prints a run in one of the formats."""
-    from gradmark.report.exports import go, text
-    from gradmark.report.model import notes, sides
-    from gradmark.report.model import tables as view
-
-    if form == "go":
-        click.echo(go.render(run))
-    elif form == "json":
-        click.echo(text.json(run))
-    elif form in ("bencher", "github-benchmark"):
-        from gradmark.report.exports import machines
-
-        made = machines.bencher if form == "bencher" else machines.smaller_is_better
-        click.echo(made(machines.of_run(run)), nl=False)
-    elif form == "csv":
-        click.echo(text.csv(run), nl=False)
-    else:
-        from gradmark.analyse.estimates import summarise
-        from gradmark.analyse.growth import growth
-
-        fits, suspects = growth(run)
-        summaries = [summarise(measurement) for measurement in run.measurements]  # once: each takes a bootstrap
-        said = notes.notes(run, fits, suspects, summaries)
-        if sides.wanted(run):
-            show_sides(sides.sides(run, summaries), [note for note in said if note.level == "warning"], form)
-        elif form == "markdown":
-            click.echo(text.markdown(view.tables(run, summaries), said))
-        else:
-            from rich.console import Console
-
-            from gradmark.report.tables.terminal import print_tables
-
-            print_tables(view.tables(run, summaries), said, Console())
-
-
-def show_sides(found: list["Side"], said: list["Note"], form: str) -> None:
-    """Prints engines side by side, with warnings: the rest is in the tables."""
-    if form == "markdown":
-        from gradmark.report.exports.text import markdown_sides
-
-        click.echo(markdown_sides(found, said))
-    else:
-        from rich.console import Console
-
-        from gradmark.report.tables.terminal import print_sides
-
-        print_sides(found, said, Console())

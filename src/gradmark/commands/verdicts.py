@@ -15,7 +15,7 @@ def print_verdicts(verdicts: Sequence[Verdict]) -> None:
     for verdict in verdicts:
         word = click.style(f"{verdict.verdict:13}", fg=COLOURS.get(verdict.verdict, "yellow"), bold=True)
         click.echo(f"{word}{f'{verdict.engine}: ' if several else ''}{verdict.claim}")
-        for part in verdict.evidence.split("; "):
+        for part in verdict.evidence:
             click.echo(f"{'':13}{part}")
 
 

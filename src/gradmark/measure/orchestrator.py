@@ -261,7 +261,7 @@ class Orchestrator:
             for times in (1, 2)
         )
         if isinstance(once, str) or isinstance(twice, str):
-            return Instructions(reason=once if isinstance(once, str) else str(twice))
+            return Instructions(reason=once if isinstance(once, str) else str(twice), lacks_tool=True)
         return Instructions(total=(twice - once) / iterations)
 
     # --- what happened

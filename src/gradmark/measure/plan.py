@@ -18,9 +18,9 @@ from gradmark.errors import EngineError, MissingEngineError, SelectionError
 from gradmark.measure import environment
 from gradmark.measure.job import Job, Result
 from gradmark.records import Cell, Measurement, Param, Record, Settings
-from gradmark.records.cell import USUAL_DEVICE
+from gradmark.records.cell import USUAL_DEVICE, USUAL_DTYPES
 from gradmark.workloads.row import Selected
-from gradmark.workloads.selection import BUILT_IN, file_of
+from gradmark.workloads.selection import BUILT_IN, available, file_of
 from gradmark.workloads.workload import Point, Workload
 
 Ask = Callable[[Job], Result]
@@ -52,43 +52,104 @@ def _nothing() -> None:
     """There is nothing to stop."""
 
 
+@dataclass(frozen=True)
+class Survey:
+    """What engines say that they can do; and what is wrong with those that nobody named and that cannot be used."""
+
+    can: Mapping[str, Capabilities]
+    left_out: Mapping[str, str]
+
+
 def make_plan(
     request: Request, settings: Settings, ask: Ask, *, verb: str = "run", stop: Callable[[], None] = _nothing
 ) -> Plan:
-    """Asks every engine what it can do and tries every function that is not known to work, then plans.
+    """Asks every engine what it can do, tries every function that is not known to work, and plans.
 
     ask: does a job in a worker, from several threads at once. stop: ends all workers, if this is interrupted. Raises
     `EngineError` for an engine that was named and cannot be used, before anything is written.
     """
-    named = [name for name in request.engines if name != discovery.EVERY]
     engines = discovery.chosen(request.engines)
-    parts = [_selected(chosen) for chosen in request.chosen]
-    beside = [name for part in parts for name in _beside(part.workload, engines)]
-    free = msgspec.structs.replace(settings, pin=False)  # else all would share one core
-    surveys = {name: _survey_job(name, free) for name in dict.fromkeys([*engines, *beside])}
-    trials = {
-        _task(cell): Job(kind="try", cell=cell, settings=free)
-        for part in parts
-        for cell in _untried(part, full=settings.full)
-    }
-    results = _asked([*surveys.values(), *trials.values()], ask, stop)
-    can, left_out = _usable(dict(zip(surveys, results, strict=False)), named)
-    usable = [name for name in engines if name in can]
+    beside = [name for part in request.chosen for name in _beside(_selected(part).workload, engines)]
+    named = [name for name in request.engines if name != discovery.EVERY]
+    surveyed = survey([*engines, *beside], ask, settings, named=named, stop=stop)
     cells = cells_of(
-        request.chosen, usable, full=settings.full, dtypes=request.dtypes, devices=request.devices, can=can
+        request.chosen,
+        [name for name in engines if name in surveyed.can],
+        full=settings.full,
+        dtypes=request.dtypes,
+        devices=request.devices,
+        can=surveyed.can,
     )
     if not cells:
-        raise SelectionError(_nothing_left(request, left_out))
-    tried = dict(zip(trials, results[len(surveys) :], strict=True))
-    known = [m for cell in cells if (m := _known(cell, can[cell.engine], tried.get(_task(cell)))) is not None]
-    return Plan(verb=verb, cells=cells, settings=settings, known=known, left_out=left_out)
+        raise SelectionError(_nothing_left(request, surveyed))
+    known = known_of(cells, surveyed.can, ask, settings, stop=stop)
+    return Plan(verb=verb, cells=cells, settings=settings, known=known, left_out=dict(surveyed.left_out))
 
 
-def survey(engines: Sequence[str], ask: Ask, settings: Settings) -> dict[str, Result]:
-    """What each engine says that it can do, or its error: one worker for each, as many at once as there are cores."""
+def plan_of(
+    cells: Sequence[Cell], settings: Settings, ask: Ask, *, verb: str, stop: Callable[[], None] = _nothing
+) -> Plan:
+    """The plan of cells that somebody put together without asking engines: each moves to its engine's first device."""
+    surveyed = survey([cell.engine for cell in cells], ask, settings, stop=stop)
+    placed = [msgspec.structs.replace(cell, device=surveyed.can[cell.engine].devices[0]) for cell in cells]
+    known = known_of(placed, surveyed.can, ask, settings, stop=stop)
+    return Plan(verb=verb, cells=placed, settings=settings, known=known)
+
+
+def survey(
+    engines: Sequence[str],
+    ask: Ask,
+    settings: Settings,
+    *,
+    named: Sequence[str] | None = None,
+    stop: Callable[[], None] = _nothing,
+) -> Survey:
+    """What engines can do: one worker for each, as many at once as there are cores.
+
+    Those that are named must be usable, else `EngineError`; all of them, if nothing is said.
+    """
     names = list(dict.fromkeys(engines))
+    free = msgspec.structs.replace(settings, pin=False)  # else all would share one core
+    jobs = [Job(kind="survey", cell=Cell(engine=name, workload="", suite=""), settings=free) for name in names]
+    can: dict[str, Capabilities] = {}
+    left_out: dict[str, str] = {}
+    for name, result in zip(names, _asked(jobs, ask, stop), strict=True):
+        if result.capabilities is not None:
+            can[name] = result.capabilities
+        elif named is None or name in named:
+            raise (MissingEngineError if result.missing else EngineError)(_broken(name, result))
+        elif not result.missing:
+            left_out[name] = _broken(name, result)
+    return Survey(can, left_out)
+
+
+def known_of(
+    cells: Sequence[Cell],
+    can: Mapping[str, Capabilities],
+    ask: Ask,
+    settings: Settings,
+    *,
+    stop: Callable[[], None] = _nothing,
+) -> list[Measurement]:
+    """What can be said of cells without running them: what the engine lacks, and functions that cannot be measured.
+
+    A function is tried once for all engines, on plain numbers. A trial that comes to no end says nothing of engines.
+    """
+    lacking = {cell.id: reason for cell in cells if (reason := can[cell.engine].lacking(cell))}
     free = msgspec.structs.replace(settings, pin=False)
-    return dict(zip(names, _asked([_survey_job(name, free) for name in names], ask, _nothing), strict=True))
+    trials = {
+        _task(cell): Job(kind="try", cell=_plain(cell), settings=free)
+        for cell in _untried([cell for cell in cells if cell.id not in lacking])
+    }
+    tried = dict(zip(trials, _asked(list(trials.values()), ask, stop), strict=True))
+    invalid = {task: result.message for task, result in tried.items() if result.status == "invalid"}
+    known = []
+    for cell in cells:
+        if cell.id in lacking:
+            known.append(Measurement(cell=cell, status="unsupported", message=lacking[cell.id]))
+        elif _task(cell) in invalid:
+            known.append(Measurement(cell=cell, status="invalid", message=invalid[_task(cell)]))
+    return known
 
 
 def cells_of(
@@ -161,10 +222,6 @@ def _devices(asked: Sequence[str], there: Sequence[str]) -> list[str]:
 # --- asking workers
 
 
-def _survey_job(engine: str, settings: Settings) -> Job:
-    return Job(kind="survey", cell=Cell(engine=engine, workload="", suite=""), settings=settings)
-
-
 def _asked(jobs: Sequence[Job], ask: Ask, stop: Callable[[], None]) -> list[Result]:
     """The results of jobs, as many at once as there are cores."""
     with ThreadPoolExecutor(environment.cores()) as pool:
@@ -184,34 +241,21 @@ def _task(cell: Cell) -> Task:
     return cell.workload, cell.file, tuple(cell.params.items())
 
 
-def _untried(part: Selected, *, full: bool) -> list[Cell]:
-    """One cell for each point at which nobody has tried the function. Built-in ones are tested at their own sizes."""
-    workload = part.workload
-    built_in = getattr(workload.function, "__module__", None) in BUILT_IN
-    tested = [*workload.points(full=True), *workload.points(full=False)] if built_in else []
-    file = file_of(workload)
-    return [
-        Cell(
-            engine="", workload=workload.name, suite=workload.suite, params=point, kind=workload.kind,
-            dtype="float64", file=file,
-        )
-        for point in part.points(full=full)
-        if point not in tested
-    ]  # fmt: skip
+def _plain(cell: Cell) -> Cell:
+    """The cell without what a function does not depend on, so that its row is the name of the function at a size."""
+    return msgspec.structs.replace(cell, engine="", device=USUAL_DEVICE, dtype=USUAL_DTYPES[cell.kind], side="")
 
 
-def _usable(surveys: Mapping[str, Result], named: Sequence[str]) -> tuple[dict[str, Capabilities], dict[str, str]]:
-    """What engines can do, and what is wrong with those that cannot be used and nobody named."""
-    can: dict[str, Capabilities] = {}
-    left_out: dict[str, str] = {}
-    for name, result in surveys.items():
-        if result.capabilities is not None:
-            can[name] = result.capabilities
-        elif name in named:
-            raise (MissingEngineError if result.missing else EngineError)(_broken(name, result))
-        elif not result.missing:
-            left_out[name] = _broken(name, result)
-    return can, left_out
+def _untried(cells: Sequence[Cell]) -> list[Cell]:
+    """Cells at whose size nobody has tried the function. Built-in ones are tested at their own sizes."""
+    built_in = {w.name: w for w in available() if getattr(w.function, "__module__", None) in BUILT_IN}
+    tested = {
+        (name, None, tuple(point.items()))
+        for name, workload in built_in.items()
+        for full in (True, False)
+        for point in workload.points(full=full)
+    }
+    return [cell for cell in cells if _task(cell) not in tested]
 
 
 def _broken(name: str, result: Result) -> str:
@@ -220,18 +264,8 @@ def _broken(name: str, result: Result) -> str:
     return f"engine {name!r} cannot be asked what it can do ({result.status}): {result.message}"
 
 
-def _known(cell: Cell, can: Capabilities, tried: Result | None) -> Measurement | None:
-    """What can be said of a cell without running it. A trial that itself came to no end says nothing of engines."""
-    lacking = can.lacking(cell)
-    if lacking:
-        return Measurement(cell=cell, status="unsupported", message=lacking)
-    if tried is not None and tried.status == "invalid":
-        return Measurement(cell=cell, status="invalid", message=tried.message)
-    return None
-
-
-def _nothing_left(request: Request, left_out: Mapping[str, str]) -> str:
-    if left_out:
-        return f"no engine can be used: {'; '.join(left_out.values())}"
-    asked = " or ".join([*request.dtypes, *request.devices])
+def _nothing_left(request: Request, surveyed: Survey) -> str:
+    if not surveyed.can and surveyed.left_out:
+        return f"no engine can be used: {'; '.join(surveyed.left_out.values())}"
+    asked = " or ".join([*request.dtypes, *request.devices]) or "what was asked for"
     return f"no selected workload has {asked}; functions of numbers have only float64"

@@ -4,44 +4,40 @@ from typing import Literal
 
 from gradmark.records.cell import Cell
 from gradmark.records.measurement import Status
+from gradmark.records.number import Number
+from gradmark.records.order import CONFIDENCE
 from gradmark.records.record import Record
-from gradmark.records.sample import How
 from gradmark.records.warning import Warning
 
 
-class Estimate(Record, frozen=True, kw_only=True):
-    """A number over processes: the median with its bootstrap interval, and the floor that comparisons use."""
-
-    median: float
-    low: float
-    high: float
-    floor: float
-    processes: int
-    how: How = "measured"
-
-
 class Summary(Record, frozen=True, kw_only=True):
-    """What a measurement says."""
+    """What a measurement says: its numbers by metric, as they are shown and compared, and why others are missing."""
 
     cell: Cell
     status: Status
     message: str
-    phases: dict[str, Estimate]
-    once: dict[str, Estimate]
-    ratio: float | None = None  # backward / forward
-    gradient_ratio: float | None = None  # total / primal; cheap-gradient theory bounds it by about 4
-    operations_per_s: float | None = None
-    flops_per_s: float | None = None  # of total, as the next
-    bytes_per_s: float | None = None
-    harness_ns: float | None = None
+    numbers: dict[str, Number] = {}
+    reasons: dict[str, str] = {}  # why a metric has no number
+    shape: str = ""  # of the first input; numbers have none
     steady: bool = True
     warnings: list[Warning] = []
+    lacks_tool: list[str] = []  # memory, instructions: not counted because a tool is missing or failed
+
+    def value(self, metric: str) -> float | None:
+        """A number as it is shown; None if it is missing."""
+        number = self.numbers.get(metric)
+        return None if number is None else number.value
+
+    @property
+    def time(self) -> Number | None:
+        """The one time that stands for the row: of total, or of primal if there is no total."""
+        return self.numbers.get("total") or self.numbers.get("primal")
 
 
 class Fit(Record, frozen=True, kw_only=True):
     """cost(n) = a + b·n^p over the sizes of one workload."""
 
-    metric: str  # a phase, or allocations, tape, peak_bytes
+    metric: str  # its name in the registry
     sizes: list[float]
     costs: list[float]
     a: float
@@ -53,15 +49,27 @@ class Fit(Record, frozen=True, kw_only=True):
 
 
 class Comparison(Record, frozen=True, kw_only=True):
-    """Two arms of one metric, measured as interleaved pairs; ratio is second / first."""
+    """Two arms of one metric. The ratio is second / first, the quotient of the numbers that are shown.
+
+    `typical`, `low` and `high` are of what the processes say: of pairs the median ratio of a round, of two runs the
+    Hodges-Lehmann ratio of a process. They are None where there is nothing to compare them by.
+    """
 
     metric: str
     first: float
     second: float
     ratio: float
-    low: float
-    high: float
-    p_value: float | None = None
+    typical: float | None = None
+    low: float | None = None
+    high: float | None = None
+    coverage: float | None = None  # how often low to high holds the truth
+    p_value: float = 1.0  # two-sided; 1 where there is no test: what could not be tested is never significant
+    processes: tuple[int, int] = (0, 0)  # of each arm; of pairs the rounds that both have
+
+    @property
+    def is_interval(self) -> bool:
+        """Whether low to high covers 95 % or more; else it is only the range of what was seen."""
+        return self.coverage is not None and self.coverage >= CONFIDENCE
 
 
 class Verdict(Record, frozen=True, kw_only=True):
@@ -69,5 +77,5 @@ class Verdict(Record, frozen=True, kw_only=True):
 
     claim: str
     verdict: Literal["kept", "broken", "supported", "refuted", "undecided", "not measured"]
-    evidence: str
+    evidence: list[str]  # a sentence each
     engine: str = ""

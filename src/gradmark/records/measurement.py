@@ -42,6 +42,7 @@ class Memory(Record, frozen=True, kw_only=True):
     retained_bytes: int | None = None  # alive after one prepare and forward
     peak_bytes: int | None = None  # during prepare, forward and backward
     reason: str | None = None  # why there are no numbers
+    lacks_tool: bool = False  # because a tool is missing or failed, as against an option or the engine
     of_device: bool = False  # the device's memory, not the host's; nothing was taken off
 
 
@@ -59,6 +60,7 @@ class Instructions(Record, frozen=True, kw_only=True):
 
     total: float | None = None
     reason: str | None = None
+    lacks_tool: bool = False
 
 
 class Measurement(Record, frozen=True, kw_only=True):

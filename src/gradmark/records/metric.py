@@ -5,11 +5,13 @@ In: a measurement. Out: its numbers by name, and for each that is missing the re
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from statistics import median
 from typing import Literal
 
 from gradmark.records import times
 from gradmark.records.budget import Budget
+from gradmark.records.cell import Kind
 from gradmark.records.measurement import Measurement
 from gradmark.records.number import Number
 from gradmark.records.sample import Sample
@@ -25,12 +27,12 @@ OF_ALLOCATORS = ("system", "machine", "libc", "python", "numpy", "memray")
 LEAST_NS = times.HARNESS_ERROR_NS
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # an entry is only ever itself: its functions cannot be compared
 class Metric:
     """One thing that is measured."""
 
     name: str
-    title: str  # as tables head it
+    title: str  # as tables head it; metrics of one title share a column, which shows the first that a row has
     unit: Unit
     meaning: str  # one sentence, for legends and the reference
     read: Read
@@ -46,6 +48,7 @@ class Metric:
     settled: float = 0.0  # a share: a baseline is not rewritten for less
     fitted: bool = False  # cost(n) = a + b·n^p over sizes
     phase: bool = False  # timed by itself in blocks
+    kinds: tuple[Kind, ...] = ("scalar", "tensor")  # of workloads that it says something of
     rank: int | None = None  # how soon its column gives way on a narrow terminal, 0 never; None: it has no column
     csv: str = ""  # its column in CSV files, if not its name
     aliases: tuple[str, ...] = ()  # older names
@@ -91,7 +94,7 @@ def phase(name: str, meaning: str, rank: int | None, budget: Budget | None = Non
 
 def _no_phase(name: str) -> Why:
     def why(m: Measurement, _known: Numbers) -> str:
-        timed = {key for sample in m.samples for key in sample.phases}
+        timed = {key for sample in m.samples for key in sample.phases if times.is_timed(sample, key)}
         if not timed:
             return "no process gave a time"
         if name in timed and name in times.PARTS:
@@ -232,15 +235,15 @@ REGISTRY: tuple[Metric, ...] = (
     ),
     Metric(
         "operations_per_s", "ops/s", "rate", "operations of one evaluation over total", *_rate("operations"),
-        better="higher", rank=9,
+        better="higher", kinds=("scalar",), rank=9,
     ),
     Metric(
-        "flops_per_s", "FLOP/s", "flops", "arithmetic of value and gradient over total", *_rate("flops"),
-        better="higher", rank=3,
+        "flops_per_s", "rate", "flops", "arithmetic of value and gradient over total", *_rate("flops"),
+        better="higher", kinds=("tensor",), rank=3,
     ),
     Metric(
-        "bytes_per_s", "B/s", "traffic", "memory traffic of value and gradient over total", *_rate("bytes"),
-        better="higher", rank=15,
+        "bytes_per_s", "rate", "traffic", "memory traffic of value and gradient over total", *_rate("bytes"),
+        better="higher", kinds=("tensor",), rank=3,
     ),
     Metric(
         "allocations", "allocs", "count", "heap allocations in one iteration, less those of plain numbers or arrays",
@@ -262,15 +265,15 @@ REGISTRY: tuple[Metric, ...] = (
     ),
     Metric(
         "retained_bytes", "retained", "bytes", "memory alive after forward, kept for backward",
-        *_memory("retained_bytes"), rank=12,
+        *_memory("retained_bytes"), kinds=("tensor",), rank=12,
     ),
     Metric(
         "tape_instructions", "tape", "count", "instructions on the tape, as the engine counts them",
         *_tape("instructions"), exact=True, budget=Budget(), fitted=True, rank=11, aliases=("tape",),
     ),
     Metric(
-        "tape_bytes", "tape bytes", "bytes", "bytes of the tape, as the engine counts them", *_tape("saved_bytes"),
-        rank=16,
+        "tape_bytes", "tape", "bytes", "bytes of the tape, as the engine counts them", *_tape("saved_bytes"),
+        rank=11,
     ),
     Metric("tape_values", "tape values", "count", "values on the tape", *_tape("values")),
     Metric("tape_adjoints", "adjoints", "count", "adjoints of the tape", *_tape("adjoints")),
@@ -284,7 +287,7 @@ REGISTRY: tuple[Metric, ...] = (
         *_accuracy("ulps"), rank=5,
     ),
     Metric(
-        "gradient_error", "rel. error", "relative", "largest relative error of the gradient",
+        "gradient_error", "error", "relative", "largest relative error of the gradient",
         *_accuracy("relative_error"), exact=True, budget=Budget(factor=10.0), digits=2, settled=1.0, rank=5,
         csv="relative_error",
     ),
@@ -296,17 +299,26 @@ REGISTRY: tuple[Metric, ...] = (
     ),
     _once("warm_up", "warm-up", "until blocks take the same time", ("warm_up",)),
 )  # fmt: skip
-_BY_NAME = {name: entry for entry in REGISTRY for name in (entry.name, *entry.aliases)}
 
 
 def metric(name: str) -> Metric:
     """The metric of that name; what the registry does not have is a phase that a session declares."""
-    return _BY_NAME.get(name) or phase(name, f"the phase {name}, which the engine declares", None)
+    return _by_name(REGISTRY).get(name) or _declared(name)
+
+
+@cache
+def _by_name(registry: tuple[Metric, ...]) -> dict[str, Metric]:
+    return {name: entry for entry in registry for name in (entry.name, *entry.aliases)}
+
+
+@cache
+def _declared(name: str) -> Metric:
+    return phase(name, f"the phase {name}, which the engine declares", None)
 
 
 def is_known(name: str) -> bool:
     """Whether the registry has it."""
-    return name in _BY_NAME
+    return name in _by_name(REGISTRY)
 
 
 def phases() -> list[str]:
@@ -322,14 +334,17 @@ def gated() -> list[Metric]:
 def metrics_of(measurement: Measurement) -> list[Metric]:
     """The registry, and after it the further phases that this engine's sessions declared."""
     names = dict.fromkeys(name for sample in measurement.samples for name in sample.phases)
-    return [*REGISTRY, *(metric(name) for name in names if name not in _BY_NAME)]
+    return [*REGISTRY, *(metric(name) for name in names if not is_known(name))]
 
 
 def numbers(measurement: Measurement) -> dict[str, Number]:
     """All that a measurement has. A cell that did not run to its end has no times; its error may still be known."""
-    known: dict[str, Number] = times.times(measurement) if measurement.status == "ok" else {}
+    ran = measurement.status == "ok"
+    known: dict[str, Number] = times.times(measurement) if ran else {}
     found: dict[str, Number] = {}
     for entry in metrics_of(measurement):
+        if entry.timed and not ran:
+            continue
         value = entry.read(measurement, known | found if not entry.phase else known)
         if value is not None:
             found[entry.name] = value if isinstance(value, Number) else Number(value=value)

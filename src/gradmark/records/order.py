@@ -1,31 +1,59 @@
-"""Order statistics: the interval of a median, with the coverage that it truly has.
+"""Order statistics: intervals that hold whatever the noise looks like, with the coverage that they truly have.
 
-The k-th smallest and k-th largest of n values hold the median of what they are drawn from with a probability that
-depends on n and k alone (the sign test, inverted; `benchstat` does the same).
+In: how many values there are. Out: which of the sorted values bound the interval, and how often it holds the truth.
 """
 
 import math
 from collections.abc import Sequence
 from functools import cache
+from itertools import accumulate
 
+# What an interval is asked to cover. Where so few values cannot, their range is shown, and called a range.
 CONFIDENCE = 0.95
 
 
 @cache
 def place_and_coverage(n: int) -> tuple[int, float]:
-    """The largest k (from 0) whose interval still covers 95 %, else 0, and the coverage.
+    """Of n values: the largest k (from 0) for which the k-th smallest and largest cover 95 %, else 0; the coverage.
+
+    The two hold the median of what the values are drawn from with a probability that depends on n and k alone (the
+    sign test, inverted; `benchstat` does the same).
 
     >>> place_and_coverage(5), place_and_coverage(10)
     ((0, 0.9375), (1, 0.978515625))
     """
-    below, found = 0, (0, max(0.0, 1.0 - 2.0 ** (1 - n)))
-    for k in range((n + 1) // 2):
-        below += math.comb(n, k)
-        coverage = 1.0 - 2.0 * below / 2**n
-        if coverage < CONFIDENCE:
-            break
-        found = (k, coverage)
-    return found
+    return _place([math.comb(n, k) for k in range((n + 1) // 2)], 2**n)
+
+
+@cache
+def place_and_coverage_of_shift(n: int, m: int) -> tuple[int, float]:
+    """The same of all n·m differences between two samples, for the shift between them.
+
+    The Mann-Whitney test, inverted: the differences at these places bound the shifts that it does not reject.
+
+    >>> place_and_coverage_of_shift(5, 5)
+    (2, 0.9682539682539683)
+    """
+    counts = mann_whitney_counts(n, m)
+    return _place(counts[: (len(counts) + 1) // 2], math.comb(n + m, n))
+
+
+@cache
+def mann_whitney_counts(n: int, m: int) -> list[int]:
+    """How many of the orders of n and m values give U = 0, 1, …, n·m: the coefficients of a Gaussian binomial.
+
+    SciPy has this distribution only behind a p-value of data.
+
+    >>> mann_whitney_counts(2, 2)
+    [1, 1, 2, 1, 1]
+    """
+    counts = [1] + [0] * (n * m)
+    for i in range(1, n + 1):  # times (1 - q^(m+i)) / (1 - q^i)
+        for u in range(n * m, m + i - 1, -1):
+            counts[u] -= counts[u - m - i]
+        for u in range(i, n * m + 1):
+            counts[u] += counts[u - i]
+    return counts
 
 
 def interval_of_median(values: Sequence[float]) -> tuple[float, float, float]:
@@ -33,3 +61,15 @@ def interval_of_median(values: Sequence[float]) -> tuple[float, float, float]:
     ordered = sorted(values)
     k, coverage = place_and_coverage(len(ordered))
     return ordered[k], ordered[-1 - k], coverage
+
+
+def _place(counts: Sequence[int], orders: int) -> tuple[int, float]:
+    """The largest place that leaves out few enough of all orders, and the coverage there."""
+    coverages = [max(0.0, 1.0 - 2.0 * below / orders) for below in accumulate(counts)]
+    wide_enough = [k for k, coverage in enumerate(coverages) if coverage >= CONFIDENCE]
+    place = wide_enough[-1] if wide_enough else 0
+    return place, coverages[place]
+
+
+# With fewer rounds the range of all of them covers less than 95 %, and no sign test can be significant.
+LEAST_ROUNDS = next(n for n in range(1, 100) if place_and_coverage(n)[1] >= CONFIDENCE)

@@ -1,7 +1,9 @@
-"""Two arms: ratio, interval and p-value on recorded numbers, and runs that do not compare."""
+"""Two arms of interleaved rounds: ratio, interval, p-value, rounds that one arm lacks, and runs that do not compare."""
 
 import doctest
 import math
+import subprocess
+import sys
 
 import msgspec
 import numpy as np
@@ -9,123 +11,132 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradmark.analyse import paired as comparisons
-from gradmark.analyse.paired import compare, refuse_unlike
+from gradmark.analyse import paired
+from gradmark.analyse.paired import compare, refuse_unlike, rounds, sign_test
 from gradmark.errors import GradmarkError, UnlikeRunsError
-from gradmark.records import Comparison, Environment, Run, Settings
+from gradmark.records import Cell, Comparison, Environment, Measurement, Phase, Run, Sample, Settings
+from gradmark.records.metric import metric
 
 COUNTS = st.one_of(st.integers(-2, 5), st.floats(1e-3, 1e6))
+ARMS = st.dictionaries(st.integers(0, 8), COUNTS, min_size=1)
+
+
+def arm(*values):
+    return dict(enumerate(values))
 
 
 def test_every_round_slower_by_a_tenth():
     first = [100.0, 120.0, 110.0, 105.0, 130.0, 115.0, 125.0, 101.0]
-    found = compare("total", first, [1.1 * ns for ns in first])
-    assert (found.metric, found.first, found.second) == ("total", 100.0, 1.1 * 100.0)
-    assert (found.ratio, found.low, found.high) == pytest.approx((1.1, 1.1, 1.1))
-    assert found.p_value == 2 / 2**8  # of all sign flips, the data and their mirror are the most extreme
-
-
-def test_p_value_is_exact():
-    # Of the 2^6 flips of 1, 2, …, 6 those with |sum| ≥ 19 are two each for 21 (none flipped) and 19 (1 flipped).
-    found = compare("total", [1.0] * 6, [math.exp(power) for power in (-1, 2, 3, 4, 5, 6)])
-    assert found.p_value == 4 / 2**6
-
-
-def test_swapped_arms_give_the_inverse():
-    first, second = [10.0, 11.0, 12.0, 10.5, 11.5], [12.0, 12.5, 13.0, 12.2, 14.0]
-    there, back = compare("total", first, second), compare("total", second, first)
-    assert back.ratio == pytest.approx(1 / there.ratio)
-    assert back.p_value == there.p_value == 2 / 2**5
+    seen = compare("total", arm(*first), arm(*(1.1 * ns for ns in first)))
+    assert (seen.metric, seen.first, seen.second, seen.processes) == ("total", 100.0, 1.1 * 100.0, (8, 8))
+    assert (seen.ratio, seen.typical, seen.low, seen.high) == pytest.approx((1.1, 1.1, 1.1, 1.1))
+    assert (seen.p_value, seen.coverage, seen.is_interval) == (2 / 2**8, 1 - 2 / 2**8, True)
 
 
 def test_pairs_cancel_what_a_round_has_in_common():
     # The machine slows down tenfold over the rounds. Unpaired, 2 % would drown in it.
-    rounds = [100.0 * 1.3**index for index in range(10)]
-    found = compare("total", rounds, [1.02 * ns for ns in rounds])
-    assert found.p_value == 2 / 2**10
-    assert (found.low, found.high) == pytest.approx((1.02, 1.02))
+    ten = [100.0 * 1.3**index for index in range(10)]
+    seen = compare("total", arm(*ten), arm(*(1.02 * ns for ns in ten)))
+    assert seen.p_value == 2 / 2**10
+    assert (seen.low, seen.high) == pytest.approx((1.02, 1.02))
 
 
-def test_same_arms_raise_no_alarm():
-    rng = np.random.default_rng(3)
+def test_rounds_are_matched_by_process_number():
+    # In ascending order the second is 10 % slower throughout; round by round it is now faster, now slower.
+    first, second = {0: 100.0, 1: 110.0, 2: 120.0}, {2: 110.0, 1: 121.0, 0: 132.0}
+    seen = compare("total", first, second)
+    assert (seen.low, seen.typical, seen.high) == pytest.approx((110 / 120, 1.1, 1.32))
+
+
+def test_rounds_that_one_arm_lacks_are_left_out():
+    seen = compare("total", {0: 100.0, 1: 100.0, 2: 90.0, 7: 100.0}, {1: 150.0, 2: 135.0, 3: 60.0})
+    assert (seen.low, seen.high, seen.processes) == (1.5, 1.5, (2, 2))
+    assert (seen.first, seen.second, seen.ratio) == (90.0, 60.0, 60 / 90)  # the numbers that are shown are of all
+
+
+def test_arms_without_a_common_round_have_a_ratio_and_no_interval():
+    seen = compare("total", {0: 100.0}, {1: 150.0})
+    assert seen == Comparison(metric="total", first=100.0, second=150.0, ratio=1.5)
+    assert (seen.low, seen.p_value, seen.is_interval) == (None, 1.0, False)
+
+
+def test_the_ratio_is_that_of_the_numbers_shown():
+    assert compare("backward", arm(5.0), arm(6.0), shown=(4.0, 8.0)).ratio == 2.0
+
+
+@pytest.mark.parametrize(("count", "coverage"), [(2, 0.5), (3, 0.75), (4, 0.875), (5, 0.9375)])
+def test_few_rounds_have_a_range_that_says_what_it_covers(count, coverage):
+    seen = compare("total", arm(*[1.0] * count), arm(*(2.0 + k for k in range(count))))
+    assert (seen.low, seen.high) == (2.0, 1.0 + count)
+    assert (seen.coverage, seen.is_interval) == (coverage, False)
+    assert seen.p_value == 1 - coverage  # and so it is never significant
+
+
+def test_the_interval_and_the_test_agree():
+    draw = np.random.default_rng(3)
     alarms = 0
-    for _ in range(100):
-        first, second = 100 * (1 + rng.exponential(0.1, (2, 8)))
-        alarms += compare("total", first.tolist(), second.tolist()).p_value < 0.05
-    assert alarms <= 8  # 5 expected of 100
-
-
-def test_identical_arms():
-    assert compare("total", [3.0, 4.0], [3.0, 4.0]) == Comparison(
-        metric="total", first=3.0, second=3.0, ratio=1.0, low=1.0, high=1.0, p_value=1.0
-    )
-
-
-def test_interval_is_widened_to_hold_the_ratio_of_floors():
-    # Every pair is near 2, but the floors come from different rounds.
-    found = compare("total", [10.0, 50.0, 50.0, 50.0], [90.0, 100.0, 100.0, 100.0])
-    assert found.ratio == 9.0
-    assert found.high == 9.0
-    assert found.low == pytest.approx(2.0)
-
-
-def test_one_round_is_never_significant():
-    found = compare("total", [1.0], [5.0])
-    assert (found.ratio, found.low, found.high, found.p_value) == (5.0, 5.0, 5.0, 1.0)
+    for _ in range(200):
+        first, second = 100 * (1 + draw.exponential(0.1, (2, 8)))
+        seen = compare("total", arm(*first), arm(*second))
+        assert (seen.low > 1.0 or seen.high < 1.0) == (seen.p_value <= 0.05)
+        alarms += seen.p_value <= 0.05
+    assert alarms <= 10  # 1.6 expected: of eight rounds all must agree
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "ratio", "p_value"),
+    ("above", "below", "count", "p_value"),
+    [(6, 0, 6, 2 / 64), (0, 6, 6, 2 / 64), (5, 1, 6, 14 / 64), (5, 0, 6, 14 / 64), (3, 3, 6, 1.0), (0, 0, 6, 1.0),
+     (1, 0, 1, 1.0), (2, 0, 6, 1.0)],
+)  # fmt: skip
+def test_sign_test(above, below, count, p_value):
+    assert sign_test(above, below, count) == pytest.approx(p_value)
+
+
+def test_identical_arms():
+    seen = compare("total", arm(3.0, 4.0), arm(3.0, 4.0))
+    assert (seen.ratio, seen.low, seen.high, seen.p_value) == (1.0, 1.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "ratio"),
     [
-        ([0, 0, 0, 0], [0, 0, 0, 0], 1.0, 1.0),
-        ([0, 0, 0, 0], [3, 3, 3, 3], math.inf, 0.125),
-        ([3, 3, 3, 3], [0, 0, 0, 0], 0.0, 0.125),
-        ([-0.2, 0, 0, 0], [0, 0, -0.1, 0], 1.0, 1.0),
+        ([0, 0, 0, 0], [0, 0, 0, 0], 1.0),
+        ([0, 0, 0, 0], [3, 3, 3, 3], math.inf),
+        ([3, 3, 3, 3], [0, 0, 0, 0], 0.0),
+        ([-0.2, 0, 0, 0], [0, 0, -0.1, 0], 1.0),
     ],
 )
-def test_counts_of_zero(first, second, ratio, p_value):
-    found = compare("allocations", first, second)
-    assert (found.ratio, found.low, found.high, found.p_value) == (ratio, ratio, ratio, p_value)
+def test_counts_of_zero(first, second, ratio):
+    seen = compare("allocations", arm(*first), arm(*second))
+    assert (seen.ratio, seen.low, seen.high) == (ratio, ratio, ratio)
 
 
-def test_zero_in_some_rounds_gives_the_whole_range():
-    found = compare("allocations", [0, 2, 2], [3, 3, 0])
-    assert (found.ratio, found.low, found.high) == (1.0, 0.0, math.inf)
+@given(ARMS, ARMS)
+def test_any_arms_compare(first, second):
+    there, back = compare("total", first, second), compare("total", second, first)
+    assert (there.first, there.second) == (min(first.values()), min(second.values()))
+    assert 0 < there.p_value <= 1
+    assert there.p_value == back.p_value
+    if there.low is not None:
+        assert 0 <= there.low <= there.typical <= there.high
 
 
-def test_test_that_fails_is_not_significant(monkeypatch):
-    def failing(*args, **kwargs):
-        raise ValueError("no")
-
-    monkeypatch.setattr("scipy.stats.permutation_test", failing)
-    assert compare("total", [1.0, 1.1, 1.2], [2.0, 2.2, 2.3]).p_value == 1.0
+def test_an_arm_without_numbers():
+    with pytest.raises(GradmarkError, match="Expected one number of total or more in each arm, got none"):
+        compare("total", {}, {0: 1.0})
 
 
-def test_more_rounds_than_the_exact_test_visits():
-    first = [100.0 + index for index in range(20)]
-    second = [1.1 * ns for ns in first]
-    found = compare("total", first, second)
-    assert 0 < found.p_value < 0.001
-    assert found == compare("total", first, second)
+def test_rounds_of_a_measurement():
+    def sample(process, **phases):
+        timed = {name: Phase(iterations=1, block_ns=blocks) for name, blocks in phases.items()}
+        once = {"prepare": 2.0, "first_call": 3.0}
+        return Sample(process=process, phases=timed, once_ns=once, harness_ns=0.0, clock_ns=1.0)
 
-
-@given(st.lists(st.tuples(COUNTS, COUNTS), min_size=1, max_size=5))
-def test_interval_holds_the_ratio(pairs):
-    found = compare("allocations", *zip(*pairs, strict=True))
-    assert 0 <= found.low <= found.ratio <= found.high
-    assert 0 < found.p_value <= 1
-
-
-@pytest.mark.parametrize(("first", "second"), [([], []), ([1.0], []), ([1.0, 2.0], [1.0])])
-def test_rounds_without_a_partner(first, second):
-    with pytest.raises(GradmarkError, match=f"got {len(first)} and {len(second)}. Leave out"):
-        compare("total", first, second)
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_numbers_that_are_not_finite(value):
-    with pytest.raises(GradmarkError, match="Expected finite numbers for total"):
-        compare("total", [1.0, 2.0], [1.0, value])
+    samples = [sample(4, total=[9.0, 8.0]), sample(2, total=[7.0]), sample(3, primal=[1.0])]
+    m = Measurement(cell=Cell(engine="e", workload="w", suite="s"), status="ok", samples=samples)
+    assert rounds(m, metric("total")) == {4: 8.0, 2: 7.0}
+    assert rounds(m, metric("first_call")) == {4: 5.0, 2: 5.0, 3: 5.0}
+    assert rounds(m, metric("allocations")) == {}
 
 
 def run(name, *, environment=None, settings=None):
@@ -170,5 +181,13 @@ def test_runs_that_compare():
     )
 
 
+def test_heavy_imports_wait_until_they_are_needed():
+    code = (
+        "import sys, gradmark.analyse.paired, gradmark.analyse.unpaired, gradmark.analyse.standings, "
+        "gradmark.analyse.hypotheses; sys.exit('numpy' in sys.modules or 'scipy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 def test_examples_run():
-    assert doctest.testmod(comparisons) == (0, 2)
+    assert doctest.testmod(paired) == (0, 2)

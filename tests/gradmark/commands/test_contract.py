@@ -19,16 +19,16 @@ from gradmark.records import Verdict
     ],
 )
 def test_exit_code(words, code):
-    assert exit_code([Verdict(claim="c", verdict=word, evidence="") for word in words]) == code
+    assert exit_code([Verdict(claim="c", verdict=word, evidence=[]) for word in words]) == code
 
 
 def test_each_piece_of_evidence_has_its_line(capsys):
-    print_verdicts([Verdict(claim="it is good", verdict="kept", evidence="one; two", engine="e")])
+    print_verdicts([Verdict(claim="it is good", verdict="kept", evidence=["one", "two"], engine="e")])
     assert capsys.readouterr().out == f"kept         it is good\n{'':13}one\n{'':13}two\n"
 
 
 def test_the_engine_is_named_where_there_are_several(capsys):
-    print_verdicts([Verdict(claim="c", verdict="kept", evidence="x", engine=engine) for engine in "ab"])
+    print_verdicts([Verdict(claim="c", verdict="kept", evidence=["x"], engine=engine) for engine in "ab"])
     assert capsys.readouterr().out.splitlines()[::2] == ["kept         a: c", "kept         b: c"]
 
 

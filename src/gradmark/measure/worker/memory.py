@@ -51,7 +51,9 @@ def measure(
     try:
         import memray  # noqa: F401
     except ImportError as error:
-        return Memory(reason=f"memray is not installed ({error}); pip install memray (Linux and macOS)")
+        return Memory(
+            reason=f"memray is not installed ({error}); pip install memray (Linux and macOS)", lacks_tool=True
+        )
     gc.collect()
     gc.freeze()  # what is there already need not be looked at again
     with tempfile.TemporaryDirectory() as folder:

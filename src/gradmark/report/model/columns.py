@@ -1,20 +1,25 @@
-"""Columns: a row's numbers as short text, the same on a terminal and in markdown.
+"""Columns: a row's numbers as short text, the same on a terminal, in markdown and on the page.
 
-In: rows. Out: cells by the key of their column, and the legend that explains the marks in them.
+In: rows. Out: columns made from the registry of metrics, cells by the key of their column, and the legend.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 import msgspec
 
 from gradmark import units
-from gradmark.records import Estimate, Record
-from gradmark.report.model.characters import one_line, some
+from gradmark.analyse.summary import UNSTEADY_SPREAD
+from gradmark.records import Number, Record, metric
+from gradmark.records.metric import Metric
+from gradmark.report.model.characters import some
 from gradmark.report.model.rows import WORDS, Row
 
 MISSING = "n/a"
-OF_FLOORS = ("ratio", "gradient_ratio", "operations_per_s", "rate")
+DERIVED = "~"
+# Of a phase that the sessions of other engines declare: nobody knows of it on this one.
+UNDECLARED = "the engine does not have this phase"
 
 
 class Column(Record, frozen=True, kw_only=True):
@@ -23,108 +28,150 @@ class Column(Record, frozen=True, kw_only=True):
     key: str
     header: str
     rank: int
-    numbers: list[str] = []  # the numbers that it shows one of, for the reasons of missing ones
+    metrics: list[str] = []  # a cell shows the first of these that its row has
+
+    @property
+    def title(self) -> str:
+        """The header without its remark in brackets."""
+        return self.header.split(" (")[0]
 
 
-COLUMNS = [
+NAMES = [
     Column(key="workload", header="workload", rank=0),
     Column(key="shape", header="shape", rank=13),
-    Column(key="dtype", header="dtype", rank=0),
-    Column(key="device", header="device", rank=0),
     Column(key="engine", header="engine", rank=0),
-    Column(key="primal", header="primal", rank=7, numbers=["primal"]),
-    Column(key="forward", header="forward", rank=2, numbers=["forward"]),
-    Column(key="backward", header="backward", rank=1, numbers=["backward"]),
-    Column(key="total", header="total", rank=0, numbers=["total"]),
-    Column(key="spread", header="spread", rank=0),
-    Column(key="ratio", header="bwd/fwd", rank=8, numbers=["ratio"]),
-    # Theory: a gradient costs at most about four evaluations, however many inputs there are.
-    Column(key="gradient_ratio", header="grad/primal (theory: ≤ 4)", rank=6, numbers=["gradient_ratio"]),
-    Column(key="operations_per_s", header="ops/s", rank=9, numbers=["operations_per_s"]),
-    Column(key="rate", header="rate", rank=3, numbers=["flops_per_s", "bytes_per_s"]),
-    Column(key="allocations", header="allocs", rank=4, numbers=["allocations"]),
-    Column(key="peak_bytes", header="peak", rank=10, numbers=["peak_bytes"]),
-    Column(key="retained_bytes", header="retained", rank=12, numbers=["retained_bytes"]),
-    Column(key="tape", header="tape", rank=11, numbers=["tape_instructions", "tape_bytes"]),
-    Column(key="instructions", header="instrs", rank=14, numbers=["instructions"]),
-    Column(key="error", header="error", rank=5, numbers=["ulps", "relative_error"]),
 ]
+# On demand: the median over processes of total, with its interval or, of few processes, its range.
+MEDIAN = Column(key="median", header="median", rank=0, metrics=["total"])
 
 
-def columns(rows: Sequence[Row]) -> list[Column]:
-    """The columns that say something: not those that are empty; engine, dtype, device only if there are several."""
-    texts = [cells(row) for row in rows]
-    silent = {column.key for column in COLUMNS if not any(text[column.key] for text in texts)}
-    silent |= {key for key in ("engine", "dtype", "device") if len({text[key] for text in texts}) < 2}
-    if all(row.instructions is None for row in rows):
-        # Counted only on request: else it would be a column of n/a in every table.
-        silent.add("instructions")
-    # For an engine that only evaluates, primal is the one time there is: it must not give way.
-    kept = "primal" if any(row.primal and not row.total for row in rows) else ""
-    return [
-        msgspec.structs.replace(column, rank=0) if column.key == kept else column
-        for column in COLUMNS
-        if column.key not in silent
+def all_columns() -> tuple[Column, ...]:
+    """The names, and a column for every title in the registry that has a rank, in the order of the registry."""
+    return _columns_of(metric.REGISTRY)
+
+
+@cache
+def _columns_of(registry: tuple[Metric, ...]) -> tuple[Column, ...]:
+    shared: dict[str, list[Metric]] = {}
+    for entry in registry:
+        if entry.rank is not None:
+            shared.setdefault(entry.title, []).append(entry)
+    numbers = [
+        Column(key=members[0].name, header=title, rank=members[0].rank or 0, metrics=[m.name for m in members])
+        for title, members in shared.items()
     ]
+    return (*NAMES, *numbers)
 
 
-def cells(row: Row) -> dict[str, str]:
+def columns(rows: Sequence[Row], *, medians: bool = False) -> list[Column]:
+    """The columns that say something on some row; the engine only if there are several.
+
+    Further phases that engines declare come after total.
+    """
+    shown: list[Column] = []
+    for column in all_columns():
+        texts = {cells(row, [column])[column.key] for row in rows}
+        says = len(texts) > 1 if column.key == "engine" else bool(texts - {"", MISSING})
+        if says:
+            shown.append(column)
+        if column.key == "total":
+            shown += [MEDIAN] if medians and says else []
+            shown += [Column(key=name, header=name, rank=3, metrics=[name]) for name in _declared(rows)]
+    # For an engine that only evaluates, primal is the one time there is: it must not give way.
+    alone = any("primal" in row.numbers and "total" not in row.numbers for row in rows)
+    return [msgspec.structs.replace(c, rank=0) if alone and c.key == "primal" else c for c in shown]
+
+
+def _declared(rows: Sequence[Row]) -> list[str]:
+    """Phases of sessions that the registry does not know."""
+    return list(dict.fromkeys(name for row in rows for name in row.numbers if not metric.is_known(name)))
+
+
+def cells(row: Row, shown: Sequence[Column] | None = None) -> dict[str, str]:
     """The row's text for each column. A row that failed has words in place of its time."""
-    cell = row.cell
-    named = {
-        "workload": one_line(cell.row),
+    texts = {}
+    for column in all_columns() if shown is None else shown:
+        if not column.metrics:
+            texts[column.key] = _name(row, column.key)
+        elif row.status != "ok":
+            known = row.status == "wrong-gradient" and column.header == "error" and metric_of(row, column)
+            texts[column.key] = _text(row, column) if known else ""
+        else:
+            texts[column.key] = _text(row, column)
+    if row.status != "ok" and "total" in texts:
+        texts["total"] = WORDS[row.status]
+    return texts
+
+
+def _name(row: Row, key: str) -> str:
+    return {
+        "workload": row.workload,
         "shape": row.shape,
-        "dtype": cell.dtype,
-        "device": one_line(cell.device),
         "engine": row.engine,
-    }
-    if row.status != "ok":
-        error = _error(row) if row.status == "wrong-gradient" and row.relative_error is not None else ""
-        return {column.key: "" for column in COLUMNS} | named | {"total": WORDS[row.status], "error": error}
-    return named | {
-        "primal": _time(row.primal),
-        "forward": _time(row.forward),
-        "backward": _time(row.backward),
-        "total": _time(row.total),
-        "spread": "" if row.steady else "±" if row.spread is None else f"±{row.spread * 100:.0f} %",
-        "ratio": _number(row.ratio, "{:.2f}".format, row.backward, row.forward),
-        "gradient_ratio": _number(row.gradient_ratio, "{:.2f}".format, row.total, row.primal),
-        # Calls on arrays per second say little; bytes retained say little of numbers.
-        "operations_per_s": "" if row.shape else _number(row.operations_per_s, units.count, row.total),
-        "rate": _rate(row) if row.shape else "",
-        "allocations": _number(row.allocations, units.count),
-        "peak_bytes": _number(row.peak_bytes, units.size),
-        "retained_bytes": _number(row.retained_bytes, units.size) if row.shape else "",
-        "tape": _number(row.tape_bytes, units.size)
-        if row.tape_instructions is None
-        else units.count(row.tape_instructions),
-        "instructions": _number(row.instructions, units.count),
-        "error": _error(row),
-    }
+    }[key]
+
+
+def metric_of(row: Row, column: Column) -> Metric | None:
+    """The metric that a column shows of a row; None if the row has none of them."""
+    return next((metric.metric(name) for name in column.metrics if name in row.numbers), None)
+
+
+def applies(row: Row, column: Column) -> bool:
+    """Whether a column says anything of this kind of workload."""
+    return any(row.cell.kind in metric.metric(name).kinds for name in column.metrics)
+
+
+def _text(row: Row, column: Column) -> str:
+    """The number with its unit, marked if it is computed from others; n/a if it is missing."""
+    if not applies(row, column):
+        return ""
+    entry = metric_of(row, column)
+    if entry is None:
+        return MISSING
+    number = row.numbers[entry.name]
+    if column.key == MEDIAN.key:
+        return median_text(number)
+    return number_text(entry, number)
+
+
+def number_text(entry: Metric, number: Number) -> str:
+    """A number as every table shows it."""
+    return (DERIVED if number.how == "derived" else "") + units.text(entry.unit, number.value)
+
+
+def median_text(number: Number) -> str:
+    """The median with its interval; what n processes cannot give 95 % for is called a range."""
+    if number.median is None or number.low is None or number.high is None:
+        return MISSING
+    if number.processes < 2:
+        return units.time(number.median)
+    return f"{units.time(number.median)} ({interval_text(number)})"
+
+
+def interval_text(number: Number) -> str:
+    """Low to high, and what that is."""
+    if number.low is None or number.high is None or number.coverage is None:
+        return "one process"
+    ends = f"{units.time(number.low)} to {units.time(number.high)}"
+    return f"{ends}, {100 * number.coverage:.0f} %" if number.coverage >= 0.95 else f"range {ends}"
 
 
 def legend(rows: Sequence[Row], shown: Sequence[Column]) -> list[str]:
-    """One line for each mark that the shown cells have, and one for each reason of a missing number."""
+    """One line for what the numbers are, one for each mark, and one for each reason of a missing number."""
     fine = [row for row in rows if row.status == "ok"]
-    texts = [(column, text[column.key]) for text in map(cells, fine) for column in shown if column.numbers]
+    headers = {column.key for column in shown}
+    texts = [text for row in fine for text in cells(row, [c for c in shown if c.metrics]).values()]
     lines = []
-    if any(text.startswith("~") for _, text in texts):
-        lines.append("~ derived, not timed by itself: backward is total less forward")
-    if any(not row.steady for row in fine):
-        lines.append("± unsteady: how far the least steady phase strays from its median")
-    if any(text != MISSING and column.key in OF_FLOORS for column, text in texts):
-        lines.append("times are medians; ratios and rates are of the fastest blocks")
-    gaps: dict[str, Gap] = {}
-    for column in shown:
-        for place, row in enumerate(fine):
-            if cells(row)[column.key] == MISSING:
-                gap = gaps.setdefault(row.reasons[column.numbers[0]], Gap({}, {}))
-                gap.headers[column.header.split()[0]] = None
-                gap.rows[place] = row
-    return lines + [
-        f"{MISSING} {', '.join(gap.headers)}{_where(list(gap.rows.values()), fine)}: {reason}"
-        for reason, gap in gaps.items()
-    ]
+    if any(row.time for row in fine):
+        lines.append("times: fastest block over all processes; ratios and rates are computed from them")
+    if "spread" in headers:
+        beyond = f"; unsteady beyond {units.above(UNSTEADY_SPREAD)}" if any(not row.steady for row in fine) else ""
+        lines.append(f"spread: how far the typical process lies above the fastest{beyond}")
+    if "median" in headers:
+        lines.append("median: over processes, with its interval; a range where few processes cannot give 95 %")
+    if any(text.startswith(DERIVED) for text in texts):
+        lines.append(f"{DERIVED} computed: one part of an iteration is total − the other part")
+    return [*lines, *_gaps(fine, shown)]
 
 
 class Gap(NamedTuple):
@@ -134,33 +181,24 @@ class Gap(NamedTuple):
     rows: dict[int, Row]
 
 
-def _where(where: list[Row], fine: list[Row]) -> str:
+def _gaps(fine: Sequence[Row], shown: Sequence[Column]) -> list[str]:
+    """Why numbers are missing: one line for each reason."""
+    gaps: dict[str, Gap] = {}
+    for column in shown:
+        for place, row in enumerate(fine):
+            if column.metrics and applies(row, column) and metric_of(row, column) is None:
+                gap = gaps.setdefault(row.reasons.get(column.metrics[0], UNDECLARED), Gap({}, {}))
+                gap.headers[column.title] = None
+                gap.rows[place] = row
+    return [
+        f"{MISSING} {', '.join(gap.headers)}{_where(list(gap.rows.values()), fine)}: {reason}"
+        for reason, gap in gaps.items()
+    ]
+
+
+def _where(where: Sequence[Row], fine: Sequence[Row]) -> str:
     """Which rows are meant, if not all: by engine where there are several."""
     if len(where) == len(fine):
         return ""
     several = len({row.engine for row in fine}) > 1
     return f" ({some(list(dict.fromkeys(row.engine if several else row.workload for row in where)))})"
-
-
-def _time(estimate: Estimate | None) -> str:
-    return MISSING if estimate is None else _number(estimate.median, units.time, estimate)
-
-
-def _number(number: float | None, form: Callable[[float], str], *sources: Estimate | None) -> str:
-    """The number, marked if it comes from a derived one."""
-    if number is None:
-        return MISSING
-    return ("~" if any(source and source.how == "derived" for source in sources) else "") + form(number)
-
-
-def _rate(row: Row) -> str:
-    """Arithmetic where it is declared, else traffic."""
-    if row.flops_per_s is not None:
-        return _number(row.flops_per_s, units.flops, row.total)
-    return _number(row.bytes_per_s, units.traffic, row.total)
-
-
-def _error(row: Row) -> str:
-    if row.ulps is not None:
-        return f"{units.count(row.ulps)} ulp"
-    return _number(row.relative_error, "{:.1e}".format)

@@ -9,16 +9,19 @@ from statistics import median
 from typing import Literal
 
 from gradmark import units
-from gradmark.records import Fit, Record, Run, Settings, Status, Summary
-from gradmark.report.model.characters import one_line, some
+from gradmark.analyse.suspects import Suspect
+from gradmark.analyse.suspects import sentence as suspected
+from gradmark.records import Code, Fit, Record, Run, Settings, Status, Summary
+from gradmark.records.measurement import LACKING
+from gradmark.report.model.characters import listed, one_line, plural, some
 from gradmark.report.model.rows import WORDS, Row, rows
+from gradmark.report.model.words import sentence
 
 # A gradient that sums a thousand rounded terms can be off by about as many units; beyond that digits are being lost.
 ULPS_LIMIT = 1000
 # Less than a byte per iteration is a cache that grew once during the pass, not something that every iteration leaves.
 LEAK_LIMIT_BYTES = 1.0
 FRESH = ":fresh"
-TOOLS = ("memray", "valgrind", "callgrind")
 
 
 class Note(Record, frozen=True, kw_only=True):
@@ -31,7 +34,7 @@ class Note(Record, frozen=True, kw_only=True):
 def notes(
     run: Run,
     fits: Sequence[tuple[str, Sequence[Fit]]],
-    suspects: Sequence[str],
+    suspects: Sequence[Suspect],
     summaries: Sequence[Summary] | None = None,
 ) -> list[Note]:
     """All notes of a run. Each fit has the name of its workload; `summaries` spare making them again."""
@@ -45,9 +48,9 @@ def notes(
         *_leaks(fine),
         *_allocations(fine),
         *_reuse(fine),
-        *_unmeasured(fine),
+        *_uncounted(fine),
         *_other_warnings(shown),
-        *_unfinished(run),
+        *unfinished(run),
         *_devices(run),
         *_workers(run),
         *_harness(run),
@@ -64,8 +67,8 @@ def _info(text: str) -> Note:
 
 
 def _command(row: Row, *engines: str) -> str:
-    """What measures this workload again; a user's workload is named by its file."""
-    words = ["gradmark", "run", row.cell.file or row.cell.workload]
+    """What measures this row again; a user's workload is named by its file."""
+    words = ["gradmark", "run", row.cell.file or row.cell.row]
     for engine in (row.cell.engine, *engines):
         words += ["-e", engine]
     return f"`{_quoted(words)}`"
@@ -79,27 +82,25 @@ def _quoted(words: Iterable[str]) -> str:
     return " ".join(shlex.quote(one_line(word)) for word in words)
 
 
-def _place(row: Row) -> str:
-    return f"{row.workload} on {row.engine}"
-
-
 def _failures(shown: list[Row], settings: Settings) -> Iterator[Note]:
     groups: dict[tuple[Status, str, str], list[Row]] = {}
     for row in shown:
         if row.status != "ok":
-            groups.setdefault((row.status, row.engine, row.message), []).append(row)
+            groups.setdefault((row.status, row.engine, row.why), []).append(row)
     for (status, engine, message), members in groups.items():
         what = f"{WORDS[status]} on {engine}: {some([row.workload for row in members])}"
         # Messages come from anywhere; a sentence of ours follows.
         said = f" ({message.rstrip('.')})" if message else ""
-        note = _info if status in ("unsupported", "skipped") else _warning
-        yield note(f"{what}{said}. {_after_failure(members[0], settings)}")
+        note = _info if status in LACKING else _warning
+        yield note(f"{what}{said}. {_after_failure(members[0], settings)}".rstrip())
 
 
 def _after_failure(row: Row, settings: Settings) -> str:
     match row.status:
         case "unsupported":
-            return "Choose another engine with `-e` for it; `gradmark list` names them."
+            return ""
+        case "invalid":
+            return "No engine was timed on it. Change the function or its inputs."
         case "wrong-gradient":
             return f"It was not timed. Compare with an independent gradient: {_command(row, 'finite-difference')}."
         case "skipped":
@@ -114,16 +115,17 @@ def _after_failure(row: Row, settings: Settings) -> str:
 
 
 def _unsteady(fine: list[Row]) -> Iterator[Note]:
-    unsteady = sorted((row for row in fine if not row.steady), key=lambda row: -(row.spread or 0.0))
+    unsteady = sorted((row for row in fine if not row.steady), key=lambda row: -(row.value("spread") or 0.0))
     if unsteady:
-        names = [f"{_place(row)}{'' if row.spread is None else f' ±{row.spread * 100:.0f} %'}" for row in unsteady]
+        names = [f"{row.place} {units.above(row.value('spread') or 0.0)}" for row in unsteady]
         yield _warning(
-            f"unsteady: {some(names)}. Do not compare these times. Close other programs, see what `gradmark doctor` "
-            "says of this machine, and measure again with `--full`, which takes more processes."
+            f"unsteady: {plural(len(unsteady), 'row')} of {len(fine)}: {some(names)}. The typical process is that much "
+            "slower than the fastest. Close other programs, see what `gradmark doctor` says of this machine, and "
+            "measure again with `--full`, which takes more processes."
         )
 
 
-def _growth(run: Run, fits: Sequence[tuple[str, Sequence[Fit]]], suspects: Sequence[str]) -> Iterator[Note]:
+def _growth(run: Run, fits: Sequence[tuple[str, Sequence[Fit]]], suspects: Sequence[Suspect]) -> Iterator[Note]:
     workloads = {m.cell.workload for m in run.measurements}
     for name, members in fits:
         steep = [
@@ -139,15 +141,16 @@ def _growth(run: Run, fits: Sequence[tuple[str, Sequence[Fit]]], suspects: Seque
                 f"{one_line(name)} grows faster than linearly: {', '.join(steep)}. {command} shows the sweep."
             )
     for suspect in suspects:
-        yield _warning(one_line(suspect))
+        yield _warning(one_line(suspected(suspect)))
 
 
 def _inaccurate(fine: list[Row]) -> Iterator[Note]:
     for row in fine:
+        ulps = row.value("error_ulps")
         # "not within", not "beyond": an error that is not a number is not accurate either.
-        if row.ulps is not None and not row.ulps <= ULPS_LIMIT:
+        if ulps is not None and not ulps <= ULPS_LIMIT:
             yield _warning(
-                f"inaccurate: the gradient of {_place(row)} is off by {units.count(row.ulps)} units of the last place, "
+                f"inaccurate: the gradient of {row.place} is off by {units.count(ulps)} units of the last place, "
                 f"though within the engine's tolerance. {_ops(row)} shows the error of each operator."
             )
 
@@ -157,27 +160,27 @@ def _by_engine(rows: list[Row]) -> list[tuple[str, list[Row]]]:
 
 
 def _leaks(fine: list[Row]) -> Iterator[Note]:
-    for engine, counted in _by_engine([row for row in fine if row.leaked_bytes is not None]):
-        leaking = [row for row in counted if (row.leaked_bytes or 0.0) >= LEAK_LIMIT_BYTES]
+    for engine, counted in _by_engine([row for row in fine if "leaked_bytes" in row.numbers]):
+        leaking = [row for row in counted if (row.value("leaked_bytes") or 0.0) >= LEAK_LIMIT_BYTES]
         if leaking:
-            most = max(leaking, key=lambda row: row.leaked_bytes or 0.0)
-            kept = units.size(most.leaked_bytes or 0.0)
-            several = f"{engine} on {len(leaking)} of {len(counted)} rows, most on {most.workload}:"
+            worst = max(leaking, key=lambda row: row.value("leaked_bytes") or 0.0)
+            kept = units.size(worst.value("leaked_bytes") or 0.0)
+            where = worst.place if len(leaking) == 1 else f"{engine} on {len(leaking)} of {len(counted)} rows"
             yield _warning(
-                f"leak: {_place(most) if len(leaking) == 1 else several} keeps {kept} more after each iteration. "
-                f"See whether it goes on: {_command(most)} with `--full`."
+                f"leak: {where} keeps memory after each iteration; worst: {kept} on {worst.workload}. "
+                f"See whether it goes on: {_command(worst)} with `--full`."
             )
 
 
 def _allocations(fine: list[Row]) -> Iterator[Note]:
-    for engine, counted in _by_engine([row for row in fine if row.allocations is not None]):
-        most = max(counted, key=lambda row: row.allocations or 0.0)
-        allocating = sum((row.allocations or 0.0) > 0 for row in counted)
+    for engine, counted in _by_engine([row for row in fine if "allocations" in row.numbers]):
+        worst = max(counted, key=lambda row: row.value("allocations") or 0.0)
+        allocating = sum((row.value("allocations") or 0.0) > 0 for row in counted)
         if allocating:
             yield _info(
-                f"{engine} allocates on {allocating} of {len(counted)} rows, most on {most.workload}: "
-                f"{units.count(most.allocations or 0.0)} per iteration. "
-                f"{_ops(most)} shows which operators do."
+                f"{engine} allocates on {allocating} of {plural(len(counted), 'row')}; worst: "
+                f"{units.count(worst.value('allocations') or 0.0)} per iteration on {worst.workload}. "
+                f"{_ops(worst)} shows which operators do."
             )
 
 
@@ -186,24 +189,27 @@ def _reuse(fine: list[Row]) -> Iterator[Note]:
     by_place = {(row.cell.suite, row.workload, row.engine): row for row in fine}
     for (suite, workload, engine), row in by_place.items():
         fresh = by_place.get((suite, workload, engine + FRESH))
-        if fresh is None or row.time is None or fresh.time is None or row.time.floor <= 0:
+        if fresh is None or row.time is None or fresh.time is None or row.time.value <= 0:
             continue
-        # Floors, as everywhere where times are compared.
         text = (
-            f"reuse: {workload} takes {units.time(row.time.floor)} on {engine} and {units.time(fresh.time.floor)} on "
-            f"{fresh.engine}, {fresh.time.floor / row.time.floor:.2f} times as long"
+            f"reuse: {workload} takes {units.time(row.time.value)} on {engine} and {units.time(fresh.time.value)} on "
+            f"{fresh.engine}, {units.times(fresh.time.value / row.time.value)} times as long"
         )
-        if row.allocations is not None and fresh.allocations is not None:
-            text += f"; allocations {units.count(row.allocations)} and {units.count(fresh.allocations)}"
-        yield _info(f"{text}. `gradmark hypothesis` measures such pairs interleaved.")
+        ours, theirs = row.value("allocations"), fresh.value("allocations")
+        if ours is not None and theirs is not None:
+            text += f"; allocations {units.count(ours)} and {units.count(theirs)}"
+        yield _info(f"{text}. `gradmark hypothesis` tests such claims.")
 
 
-def _unmeasured(fine: list[Row]) -> Iterator[Note]:
-    """A tool that is missing or failed. Other reasons (the engine, an option) are the reader's own doing."""
-    for name, title in (("allocations", "allocations and memory"), ("instructions", "machine instructions")):
-        reasons = [row.reasons.get(name, "") for row in fine]
-        for reason in dict.fromkeys(reason for reason in reasons if any(tool in reason for tool in TOOLS)):
-            where = f"{reasons.count(reason)} of {len(fine)} rows"
+def _uncounted(fine: list[Row]) -> Iterator[Note]:
+    """Counting failed, or its tool is missing. That an engine or an option leaves it out is the reader's own doing."""
+    for name, part, title in (
+        ("allocations", "memory", "allocations or memory"),
+        ("instructions", "instructions", "machine instructions"),
+    ):
+        reasons = [row.reasons.get(name, "") for row in fine if part in row.lacks_tool]
+        for reason in dict.fromkeys(reasons):
+            where = f"{reasons.count(reason)} of {plural(len(fine), 'row')}"
             yield _info(f"no {title} on {where}: {reason}. `gradmark doctor` says how to get them.")
 
 
@@ -211,27 +217,43 @@ def _other_warnings(shown: list[Row]) -> Iterator[Note]:
     places: dict[str, list[str]] = {}
     for row in shown:
         for warning in row.warnings:
-            if not warning.startswith("unsteady:"):  # said above, once for all rows
-                places.setdefault(warning, []).append(_place(row))
-    for warning, where in places.items():
-        yield _warning(f"{warning.rstrip('.')}. ({some(where)})")
+            if warning.code is not Code.UNSTEADY:  # said above, once for all rows
+                places.setdefault(one_line(sentence(warning)), []).append(row.place)
+    for text, where in places.items():
+        yield _warning(f"{some(where)}: {text}")
 
 
-def _unfinished(run: Run) -> Iterator[Note]:
-    measured = {m.cell.id for m in run.measurements}
-    left = [cell for cell in run.planned if cell.id not in measured]
-    if left:
-        command = f"`{_quoted(['gradmark', 'run', '--resume', run.id])}`"
-        yield _warning(f"unfinished: {len(left)} of {len(run.planned)} rows are not measured yet. {command} goes on.")
+def unfinished(run: Run) -> Iterator[Note]:
+    """How much of a run is missing, and what goes on with it."""
+    done = {m.cell.id: len(m.samples) for m in run.measurements if m.status == "ok" or m.samples}
+    known = {m.cell.id for m in run.measurements}
+    missing = [c for c in run.planned if c.id not in known or (c.id in done and done[c.id] < run.settings.processes)]
+    if missing and not run.finished:
+        command = f"`{_quoted(['gradmark', run.verb, '--resume', run.id])}`"
+        unseen = sum(cell.id not in known for cell in missing)
+        untimed = sum(done.get(cell.id) == 0 for cell in missing)
+        parts = [
+            f"{count:,} {one if count == 1 else several} {rest}"
+            for count, one, several, rest in (
+                (unseen, "was", "were", "not reached"),
+                (untimed, "has", "have", "no time yet"),
+                (len(missing) - unseen - untimed, "has", "have", "fewer processes than planned"),
+            )
+            if count
+        ]
+        yield _warning(
+            f"unfinished: of {plural(len(run.planned), 'row')}, {listed(parts)}. {command} continues the run."
+        )
 
 
 def _devices(run: Run) -> Iterator[Note]:
     """Whose memory it is, where it is not the host's."""
     engines = dict.fromkeys(m.cell.engine for m in run.measurements if m.memory is not None and m.memory.of_device)
     if engines:
+        whose = "its device" if len(engines) == 1 else "their devices"
         yield _info(
-            f"device: memory and allocations of {some(list(engines))} are those of its device, by the engine's own "
-            "counters; what the host allocates is not in them."
+            f"device: memory and allocations of {some(list(engines))} are those of {whose}, by the engine's own "
+            "counters; what the host allocates is not included."
         )
 
 
@@ -250,6 +272,6 @@ def _harness(run: Run) -> Iterator[Note]:
     costs = [sample.harness_ns for m in run.measurements for sample in m.samples]
     if costs:
         yield _info(
-            f"harness: a call of an empty function takes {units.time(median(costs))} here; this is subtracted from "
-            "each call, and up to 5 ns of it may be left."
+            f"harness: an empty call takes {units.time(median(costs))} here. This is subtracted from each call; up to "
+            "5 ns of it may be left."
         )

@@ -4,27 +4,34 @@ In: a run and its summaries. Out: `Side`s, plain data that terminal and markdown
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from typing import TypeVar
+
+import msgspec
 
 from gradmark import units
-from gradmark.analyse.estimates import summarise
-from gradmark.analyse.standings import Standing, rows_of, standings, with_pay_back
-from gradmark.records import Estimate, Record, Run, Settings, Summary
-from gradmark.report.model.characters import one_line
-from gradmark.report.model.rows import PHASES, WORDS, Row, reading_order, row
+from gradmark.analyse.standings import Standing, rows_of, standings
+from gradmark.analyse.summary import summarise
+from gradmark.records import Measurement, Record, Run, Settings, Summary
+from gradmark.report.model.answers import answers
+from gradmark.report.model.characters import listed, one_line, plural
+from gradmark.report.model.columns import MISSING, cells, columns
+from gradmark.report.model.rows import WORDS, Row, reading_order, row
 
 # Fewer engines are easier to read as rows.
 LEAST_ENGINES = 3
-FIRST, TIED = "◀", "="
-MISSING = "n/a"
+FASTEST, TIED, UNSETTLED = "◀", "=", "?"
 # A first call that takes as long as so many others is worth a sentence.
 SLOW_START = 1000
 LEGEND = [
-    f"{FIRST} fastest total; {TIED} not told from it: within 5 %, or the interval of the ratio over processes holds 1",
-    "~ derived: total less forward. × fastest and × by hand are of the fastest blocks; `manual` is written by hand",
-    "n/a: the engine does not have it or does not say; `--format csv` has the reason of each",
-    "Pareto ●: no other engine is at least as good in time, peak memory and digits, and better in one of them",
+    f"{FASTEST} fastest; {TIED} tied with the fastest; {UNSETTLED} too few processes to tell it from the fastest",
+    "times: fastest block over all processes; ~ computed: one part of an iteration is total − the other part",
+    "× by hand: against `manual`, whose derivatives are written by hand",
+    "n/a: the engine does not have it or does not say; `--format csv` has the reason for each",
+    "Pareto-optimal ●: no other engine is as good in time, peak memory and digits, and better in one of them",
 ]
+
+
+Named = TypeVar("Named", Measurement, Summary)
 
 
 class Side(Record, frozen=True, kw_only=True):
@@ -36,126 +43,198 @@ class Side(Record, frozen=True, kw_only=True):
     remarks: list[str] = []
 
 
+class Comparison(Record, frozen=True, kw_only=True):
+    """All that is said of engines side by side."""
+
+    sides: list[Side]
+    answers: list[str]
+    absent: list[str] = []  # engines that ran nothing, with the reason
+
+
 def wanted(run: Run) -> bool:
     """Whether most rows of a run have enough engines to be read side by side; some workloads bring others along."""
+    return _most_rows_have(run, LEAST_ENGINES)
+
+
+def compares(run: Run) -> bool:
+    """Whether most rows have two engines or more, so that an answer is expected."""
+    return _most_rows_have(run, 2)
+
+
+def _most_rows_have(run: Run, engines: int) -> bool:
     rows = rows_of(run.measurements).values()
-    return 2 * sum(len({m.cell.engine for m in members}) >= LEAST_ENGINES for members in rows) > len(rows)
+    return 2 * sum(len({m.cell.engine for m in members}) >= engines for members in rows) > len(rows)
 
 
-def sides(run: Run, summaries: Sequence[Summary] | None = None) -> list[Side]:
+def comparison(run: Run, summaries: Sequence[Summary] | None = None) -> Comparison:
     """A table for each row, in reading order, then all their totals in one, and the summary."""
     made = summaries if summaries is not None else [summarise(m) for m in run.measurements]
-    by_id = {m.cell.id: row(m, s, run.settings) for m, s in zip(run.measurements, made, strict=True)}
-    ordered = [run.measurements[place] for place in reading_order(run)]
-    found: list[Side] = []
-    placed: dict[str, list[Standing]] = {}
-    for name, members in rows_of(ordered).items():
-        placed[name] = with_pay_back(standings(members))
-        found.append(_side(name, [by_id[m.cell.id] for m in members], placed[name]))
-    overview = [_overview(run, placed)] if len(placed) > 1 else []
-    return [*found, *overview, _summary(run, list(placed.values()))]
+    names = _competitors(run)
+    ordered = reading_order(run)
+    members = [_called(names, run.measurements[place]) for place in ordered]
+    rows = {member.cell.id: row(_called(names, made[place])) for member, place in zip(members, ordered, strict=True)}
+    standing = {task: standings(group) for task, group in rows_of(members).items()}
+    ranked = _ranked(standing)
+    present = [member for member in members if member.cell.engine in ranked]
+    groups = rows_of(present)
+    tables = [_side(task, [rows[m.cell.id] for m in group], standing[task]) for task, group in groups.items()]
+    shown = {task: standing[task] for task in groups}
+    overview = [_overview(present, shown)] if len(shown) > 1 else []
+    summary = [_summary(present, list(shown.values()), run.settings)] if present else []
+    absentees = [rows[member.cell.id] for member in members if member.cell.engine not in ranked]
+    return Comparison(sides=[*tables, *overview, *summary], answers=answers(shown), absent=_absent(absentees))
 
 
-def _side(name: str, rows: list[Row], standing: list[Standing]) -> Side:
+def placed(run: Run) -> dict[str, list[Standing]]:
+    """The standings of each row, in reading order."""
+    names = _competitors(run)
+    ordered = [_called(names, run.measurements[place]) for place in reading_order(run)]
+    return {task: standings(members) for task, members in rows_of(ordered).items()}
+
+
+def answers_of(run: Run) -> list[str]:
+    """Only the answers, for runs whose engines are shown as rows."""
+    return answers(placed(run))
+
+
+def absent(run: Run, summaries: Sequence[Summary]) -> list[str]:
+    """Engines that are in no table, one line each. `summaries` are in the order of the measurements."""
+    names, ranked = _competitors(run), _ranked(placed(run))
+    rows = [row(_called(names, summaries[place])) for place in reading_order(run)]
+    return _absent([one for one in rows if one.cell.engine not in ranked])
+
+
+def _ranked(standing: dict[str, list[Standing]]) -> set[str]:
+    return {one.engine for group in standing.values() for one in group}
+
+
+def _competitors(run: Run) -> dict[tuple[str, str], str]:
+    """What each engine and device is called: an engine that ran on several devices competes with itself."""
+    pairs = dict.fromkeys((m.cell.engine, m.cell.device) for m in run.measurements)
+    engines = [engine for engine, _ in pairs]
+    return {pair: f"{pair[0]} ({pair[1]})" if engines.count(pair[0]) > 1 else pair[0] for pair in pairs}
+
+
+def _called(names: dict[tuple[str, str], str], one: Named) -> Named:
+    cell = one.cell
+    return msgspec.structs.replace(one, cell=msgspec.structs.replace(cell, engine=names[cell.engine, cell.device]))
+
+
+def _absent(rows: Sequence[Row]) -> list[str]:
+    """Engines that are in no table, one line each, with the reason that most of their rows have."""
+    engines: dict[str, list[Row]] = {}
+    for one in rows:
+        engines.setdefault(one.engine, []).append(one)
+    lines = []
+    for engine, members in engines.items():
+        reasons = [_reason(one) for one in members]
+        usual = max(dict.fromkeys(reasons), key=reasons.count)
+        others = len(set(reasons)) - 1
+        more = f" (and {plural(others, 'other reason')} on other rows)" if others else ""
+        what = "was not ranked" if any(one.status == "ok" for one in members) else "ran nothing"
+        lines.append(f"{engine} {what}: {usual}{more}")
+    return lines
+
+
+def _reason(one: Row) -> str:
+    """Why a row has no place, in words that are the same on other rows."""
+    if one.status == "ok":
+        return "it gives no gradient" if one.time else "no process gave a time"
+    if one.status == "unsupported" and one.why:
+        return one.why
+    return f"{WORDS[one.status]}{one.why and f': {one.why}'}"
+
+
+def _side(task: str, rows: list[Row], standing: list[Standing]) -> Side:
     places = {s.engine: s for s in standing}
-    shown = [r for r in rows if r.cell.engine in places]
-    shown.sort(key=lambda r: places[r.cell.engine].total_ns)
-    several = sum(s.first for s in standing) > 1
-    texts: dict[str, Callable[[Row, Standing], str]] = {
-        **{phase: partial(_phase, phase) for phase in PHASES},
-        "× fastest": lambda _, s: f"{s.to_fastest:.2f}" + ((TIED if several else FIRST) if s.first else ""),
-        "× by hand": lambda _, s: MISSING if s.to_floor is None else f"{s.to_floor:.2f}",
-        "first call": lambda _, s: MISSING if s.first_call_ns is None else units.time(s.first_call_ns),
-        "allocs": lambda r, _: MISSING if r.allocations is None else units.count(r.allocations),
-        "peak": lambda r, _: MISSING if r.peak_bytes is None else units.size(r.peak_bytes),
-        "tape": lambda r, _: _tape(r),
-        "error": lambda r, _: _error(r),
-        "Pareto": lambda _, s: "●" if s.on_front else "",
-    }
-    lines = [(label, [text(r, places[r.cell.engine]) for r in shown]) for label, text in texts.items()]
+    shown = sorted((r for r in rows if r.cell.engine in places), key=lambda r: places[r.cell.engine].total_ns)
+    lines: list[tuple[str, list[str]]] = []
+    numbers = [column for column in columns(shown) if column.metrics]
+    texts = [cells(r, numbers) for r in shown]
+    for column in numbers:
+        lines.append((column.title, [text[column.key] or MISSING for text in texts]))
+        if column.key == "total":
+            lines += [(label, [text(places[r.cell.engine]) for r in shown]) for label, text in _STANDINGS.items()]
+    lines.append(("Pareto", ["●" if places[r.cell.engine].pareto else "" for r in shown]))
     return Side(
-        title=one_line(name),
+        title=one_line(task),
         engines=[r.engine for r in shown],
-        lines=[line for line in lines if set(line[1]) - {MISSING}],
-        remarks=[*_failures(rows, places), *_paid_back(standing)],
+        lines=[line for line in lines if set(line[1]) - {MISSING, ""}],
+        remarks=[*_failures(rows, places), *_break_even(standing)],
     )
 
 
-def _phase(phase: str, r: Row, _standing: Standing) -> str:
-    return _time(getattr(r, phase))
+def mark(standing: Standing) -> str:
+    """How a standing is marked: the fastest, tied with it, or not yet told from it."""
+    if standing.outcome == "fastest":
+        return FASTEST
+    if standing.outcome == "slower":
+        return ""
+    return TIED if standing.settled else UNSETTLED
 
 
-def _time(estimate: Estimate | None) -> str:
-    if estimate is None:
-        return MISSING
-    return ("~" if estimate.how == "derived" else "") + units.time(estimate.median)
-
-
-def _tape(r: Row) -> str:
-    if r.tape_instructions is not None:
-        return units.count(r.tape_instructions)
-    return MISSING if r.tape_bytes is None else units.size(r.tape_bytes)
-
-
-def _error(r: Row) -> str:
-    if r.ulps is not None:
-        return f"{units.count(r.ulps)} ulp"
-    return MISSING if r.relative_error is None else f"{r.relative_error:.1e}"
+_STANDINGS: dict[str, Callable[[Standing], str]] = {
+    "× fastest": lambda s: units.times(s.ratio) + mark(s),
+    "× by hand": lambda s: MISSING if s.to_hand is None else units.times(s.to_hand),
+}
 
 
 def _failures(rows: list[Row], places: dict[str, Standing]) -> list[str]:
-    """A line for each engine without a column: what became of it, and why."""
-    return [
-        f"{r.engine}: {'evaluates only' if r.status == 'ok' else WORDS[r.status]}{r.message and f': {r.message}'}"
-        for r in rows
-        if r.cell.engine not in places
-    ]
+    """A line for each reason that an engine has no column, with all engines that have it."""
+    reasons: dict[str, list[str]] = {}
+    for r in rows:
+        if r.cell.engine not in places:
+            reasons.setdefault(_reason(r), []).append(r.engine)
+    return [f"{listed(engines)}: {reason}" for reason, engines in reasons.items()]
 
 
-def _paid_back(standing: list[Standing]) -> list[str]:
+def _break_even(standing: list[Standing]) -> list[str]:
     """First call against steady state, for engines whose first call takes long."""
     lines = []
     for one in standing:
         if one.first_call_ns is None or one.first_call_ns < SLOW_START * one.total_ns:
             continue
-        after = [f"{other} after {units.count(n)} calls" for other, n in one.pays_back.items() if n]
-        never = [other for other, n in one.pays_back.items() if n is None]
-        said = ([f"ahead of {', '.join(after)}"] if after else []) + ([f"never of {', '.join(never)}"] if never else [])
-        lines.append(f"{one.engine} has paid back its first call ({units.time(one.first_call_ns)}): {'; '.join(said)}")
+        after = [f"with {one_line(other)} after {units.count(n)} calls" for other, n in one.break_even.items() if n]
+        never = [one_line(other) for other, n in one.break_even.items() if n is None]
+        said = [*after, *([f"never with {', '.join(never)}"] if never else [])]
+        if said:
+            lines.append(
+                f"{one_line(one.engine)}: first call {units.time(one.first_call_ns)}; breaks even {', '.join(said)}"
+            )
     return lines
 
 
-def _overview(run: Run, placed: dict[str, list[Standing]]) -> Side:
+def _overview(present: Sequence[Measurement], placed: dict[str, list[Standing]]) -> Side:
     """The total of every engine on every row, or what became of it; engines in the order in which they were asked."""
-    engines = list(dict.fromkeys(m.cell.engine for m in run.measurements))
+    engines = list(dict.fromkeys(m.cell.engine for m in present))
     lines = []
-    for name, members in rows_of(run.measurements).items():
+    for task, members in rows_of(present).items():
         texts = {m.cell.engine: MISSING if m.status == "ok" else WORDS[m.status] for m in members}
-        mark = TIED if sum(s.first for s in placed[name]) > 1 else FIRST
-        texts |= {s.engine: units.time(s.total_ns) + mark * s.first for s in placed[name]}
-        lines.append((one_line(name), [texts.get(engine, "") for engine in engines]))
-    return Side(title="total of all rows, fastest block", engines=[one_line(e) for e in engines], lines=lines)
+        texts |= {s.engine: units.time(s.total_ns) + mark(s) for s in placed[task]}
+        lines.append((one_line(task), [texts.get(engine, "") for engine in engines]))
+    return Side(title="total of all rows", engines=[one_line(e) for e in engines], lines=lines)
 
 
-def _summary(run: Run, rows: list[list[Standing]]) -> Side:
-    """Over all rows: how many an engine ran, won and shared, how often it is on the front."""
-    engines = list(dict.fromkeys(m.cell.engine for m in run.measurements))
-    of = {engine: [(s, row) for row in rows for s in row if s.engine == engine] for engine in engines}
-    planned = {engine: sum(m.cell.engine == engine for m in run.measurements) for engine in engines}
-    engines.sort(key=lambda engine: -sum(s.first for s, _ in of[engine]))
-    alone = {engine: sum(s.first and sum(o.first for o in row) == 1 for s, row in of[engine]) for engine in engines}
+def _summary(present: Sequence[Measurement], rows: list[list[Standing]], settings: Settings) -> Side:
+    """Over all rows: how many an engine ran, won and shared, how often it is Pareto-optimal."""
+    engines = list(dict.fromkeys(m.cell.engine for m in present))
+    of_engine = {engine: [s for row in rows for s in row if s.engine == engine] for engine in engines}
+    planned = {engine: sum(m.cell.engine == engine for m in present) for engine in engines}
+    engines.sort(key=lambda engine: -sum(s.outcome != "slower" for s in of_engine[engine]))
+
+    def count(engine: str, holds: Callable[[Standing], bool]) -> str:
+        return str(sum(holds(s) for s in of_engine[engine]))
+
     return Side(
-        title=f"all {len(rows)} rows; {_threads(run.settings)}, one engine in a process",
+        title=f"summary of {plural(len(rows), 'row')}; {plural(settings.threads, 'thread')} for every engine, one "
+        "engine per process",
         engines=[one_line(engine) for engine in engines],
         lines=[
-            ("rows timed", [f"{len(of[e])} of {planned[e]}" for e in engines]),
-            ("fastest", [str(alone[e]) for e in engines]),
-            ("tied", [str(sum(s.first for s, _ in of[e]) - alone[e]) for e in engines]),
-            ("on the front", [str(sum(s.on_front for s, _ in of[e])) for e in engines]),
+            ("rows timed", [f"{len(of_engine[e])} of {planned[e]}" for e in engines]),
+            ("fastest", [count(e, lambda s: s.outcome == "fastest") for e in engines]),
+            ("tied", [count(e, lambda s: s.outcome == "tied" and s.settled) for e in engines]),
+            ("not settled", [count(e, lambda s: s.outcome == "tied" and not s.settled) for e in engines]),
+            ("Pareto-optimal", [count(e, lambda s: s.pareto) for e in engines]),
         ],
         remarks=LEGEND,
     )
-
-
-def _threads(settings: Settings) -> str:
-    return f"{settings.threads} thread{'s' * (settings.threads > 1)} for every engine"

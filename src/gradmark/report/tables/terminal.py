@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from gradmark.report.model.characters import one_line
 from gradmark.report.model.columns import Column, cells, columns, legend
 from gradmark.report.model.notes import Note
-from gradmark.report.model.sides import FIRST, TIED, Side
-from gradmark.report.model.tables import Table
+from gradmark.report.model.sides import FASTEST, TIED, Comparison, Side
+from gradmark.report.model.suites import Table
 
 if TYPE_CHECKING:  # rich takes 50 ms to import; only printing pays for it
     from rich.console import Console
@@ -23,27 +23,48 @@ WIDEST = {"workload": 2 / 5, "engine": 1 / 5}
 STYLES = {"warning": "yellow", "info": "none"}
 
 
-def print_tables(tables: Sequence[Table], notes: Sequence[Note], console: "Console") -> None:
-    """Prints every table with its legend, then the notes."""
+def print_tables(
+    tables: Sequence[Table],
+    notes: Sequence[Note],
+    console: "Console",
+    answers: Sequence[str] = (),
+    *,
+    medians: bool = False,
+) -> None:
+    """Prints every table with its legend, then the notes, and last the answers."""
     if not tables:
         console.print(_text("Nothing was measured. `gradmark list` shows what there is."))
     for table in tables:
-        _print_table(table, console)
-    for note in notes:
-        console.print(_text(f"{note.level}: {note.text}", STYLES[note.level]))
+        _print_table(table, console, medians=medians)
+    _print_notes(notes, console)
+    _print_answers(answers, console)
 
 
-def print_sides(sides: Sequence[Side], notes: Sequence[Note], console: "Console") -> None:
-    """Prints engines side by side; columns that do not fit go to a second table under the first."""
-    for side in sides:
+def print_comparison(comparison: Comparison, notes: Sequence[Note], console: "Console") -> None:
+    """Prints engines side by side; columns that do not fit go to a second table under the first. Last, the answers."""
+    for side in comparison.sides:
         console.print(_text(side.title, "bold"))
         for start, end in _portions(side, console.width):
             console.print(_side_grid(side, start, end))
         for remark in side.remarks:
             console.print(_text(remark, "dim"))
         console.print()
+    for line in comparison.absent:
+        console.print(_text(line, "dim"))
+    _print_notes(notes, console)
+    _print_answers(comparison.answers, console)
+
+
+def _print_notes(notes: Sequence[Note], console: "Console") -> None:
     for note in notes:
         console.print(_text(f"{note.level}: {note.text}", STYLES[note.level]))
+
+
+def _print_answers(answers: Sequence[str], console: "Console") -> None:
+    if answers:
+        console.print()
+    for answer in answers:
+        console.print(_text(answer, "bold"))
 
 
 def _portions(side: Side, width: int) -> list[tuple[int, int]]:
@@ -68,28 +89,28 @@ def _side_grid(side: Side, start: int, end: int) -> "Grid":
     for engine in side.engines[start:end]:
         grid.add_column(_text(engine), justify="right", no_wrap=True)
     for label, texts in side.lines:
-        best = [FIRST in text or TIED in text for text in texts]
+        best = [text.endswith((FASTEST, TIED)) for text in texts]
         grid.add_row(
             label, *(_text(t, "bold" if b else "none") for t, b in zip(texts[start:end], best[start:end], strict=True))
         )
     return grid
 
 
-def _print_table(table: Table, console: "Console") -> None:
-    shown, dropped = _fitting(table, console)
+def _print_table(table: Table, console: "Console", *, medians: bool) -> None:
+    shown, dropped = _fitting(table, console, medians)
     console.print(_text(table.title, "bold"))
     console.print(_grid(table, shown, console))
     for line in legend(table.rows, shown):
         console.print(_text(line, "dim"))
     if dropped:
-        names = ", ".join(column.header.split()[0] for column in dropped)
-        console.print(_text(f"too wide for this terminal: {names}; `--format csv` has all columns", "dim"))
+        names = ", ".join(column.title for column in dropped)
+        console.print(_text(f"hidden columns (narrow terminal): {names}; `--format csv` has all", "dim"))
     console.print()
 
 
-def _fitting(table: Table, console: "Console") -> tuple[list[Column], list[Column]]:
+def _fitting(table: Table, console: "Console", medians: bool) -> tuple[list[Column], list[Column]]:
     """The columns that fit, and those that gave way, the least important first."""
-    shown, dropped = columns(table.rows), list[Column]()
+    shown, dropped = columns(table.rows, medians=medians), list[Column]()
     boundless = console.options.update(max_width=1 << 20)
     while console.measure(_grid(table, shown, console), options=boundless).maximum > console.width:
         least = max(shown, key=lambda column: column.rank)
@@ -107,7 +128,7 @@ def _grid(table: Table, shown: Sequence[Column], console: "Console") -> "Grid":
     grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for column in shown:
         # A remark in brackets goes to a line of its own: it is wider than the numbers.
-        header = _text(column.header.split(" (")[0])
+        header = _text(column.title)
         if " (" in column.header:
             header.append("\n(" + column.header.split(" (")[1], "dim")
         share = WIDEST.get(column.key)
@@ -116,7 +137,7 @@ def _grid(table: Table, shown: Sequence[Column], console: "Console") -> "Grid":
         else:
             grid.add_column(header, justify="right", no_wrap=True)
     for row in table.rows:
-        texts = cells(row)
+        texts = cells(row, shown)
         # What is wrong or in doubt is coloured; the marks say the same without colour.
         style = "red" if row.status not in ("ok", "unsupported", "skipped") else "none" if row.steady else "yellow"
         grid.add_row(*(_text(texts[column.key], style) for column in shown))

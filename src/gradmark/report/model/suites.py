@@ -1,16 +1,13 @@
-"""The view: what every renderer shows, as plain data.
+"""Suites: the rows of a run as one table for each suite.
 
-In: a run, its fits and suspects. Out: a `Table` for each suite, and the `Note`s that belong under them.
+In: a run. Out: a `Table` for each suite, which terminal and markdown print.
 """
 
 from collections.abc import Sequence
 
 from gradmark.records import Record, Run, Summary
 from gradmark.report.model.characters import one_line
-from gradmark.report.model.notes import Note, notes
 from gradmark.report.model.rows import Row, rows
-
-__all__ = ["Note", "Row", "Table", "notes", "tables"]
 
 
 class Table(Record, frozen=True, kw_only=True):
@@ -22,14 +19,10 @@ class Table(Record, frozen=True, kw_only=True):
     @property
     def title(self) -> str:
         """The suite and, of tensors, the dtype and device that all rows have."""
-        if not any(row.shape for row in self.rows):
+        if not any(row.cell.kind == "tensor" for row in self.rows):
             return self.suite
-        dtypes, devices = ({getattr(row.cell, key) for row in self.rows} for key in ("dtype", "device"))
-        return one_line(
-            self.suite
-            + (f", {dtypes.pop()}" if len(dtypes) == 1 else "")
-            + (f", {devices.pop()}" if len(devices) == 1 else "")
-        )
+        shared = [{getattr(row.cell, key) for row in self.rows} for key in ("dtype", "device")]
+        return one_line(", ".join([self.suite, *(values.pop() for values in shared if len(values) == 1)]))
 
 
 def tables(run: Run, summaries: Sequence[Summary] | None = None) -> list[Table]:

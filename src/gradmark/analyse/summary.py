@@ -1,0 +1,75 @@
+"""Summaries: from a measurement to the numbers that are shown, each with what says how far to trust it.
+
+In: a measurement. Out: a `Summary`; terminal, page, files and gate take their numbers from it, so that they agree.
+"""
+
+from collections.abc import Sequence
+
+from gradmark.records import Code, Measurement, Number, Summary, Warning, metric, times
+
+# Floors of interleaved processes of equal things agree within 2 % on a noisy machine: five times that is more than
+# usual noise.
+UNSTEADY_SPREAD = 0.10
+# Below this the subtraction of the harness dominates, and its scatter says nothing of the engine.
+JUDGED_ABOVE_NS = 50.0
+
+
+def summarise(measurement: Measurement) -> Summary:
+    """What a measurement says, with a warning if its processes disagree."""
+    found = metric.numbers(measurement)
+    warnings = [*measurement.warnings, *(warning for sample in measurement.samples for warning in sample.warnings)]
+    if measurement.status == "ok":
+        warnings += times.warnings(measurement)
+    shown = found.get("total") or found.get("primal")
+    steady = is_steady(shown)
+    if not steady and shown is not None:
+        warnings.append(Warning(code=Code.UNSTEADY, numbers={"spread": shown.spread or 0.0}))
+    return Summary(
+        cell=measurement.cell,
+        status=measurement.status,
+        message=measurement.message,
+        numbers=found,
+        reasons=_reasons(measurement, found),
+        shape=next((shape_text(shape) for shape in measurement.shapes.values()), ""),
+        steady=steady,
+        warnings=_once_each(warnings),
+        lacks_tool=_lacks_tool(measurement),
+    )
+
+
+def _lacks_tool(measurement: Measurement) -> list[str]:
+    counted = {"memory": measurement.memory, "instructions": measurement.instructions}
+    return [name for name, part in counted.items() if part is not None and part.lacks_tool]
+
+
+def is_steady(shown: Number | None) -> bool:
+    """Whether the typical process comes near the fastest; what is too short to be judged counts as steady."""
+    if shown is None or shown.spread is None or shown.value <= JUDGED_ABOVE_NS:
+        return True
+    return shown.spread <= UNSTEADY_SPREAD
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """A shape as one word.
+
+    >>> shape_text([128, 784])
+    '128×784'
+    """
+    return "×".join(map(str, shape)) or "()"
+
+
+def _reasons(measurement: Measurement, found: dict[str, Number]) -> dict[str, str]:
+    missing = [entry for entry in metric.metrics_of(measurement) if entry.name not in found]
+    if measurement.status != "ok":
+        return dict.fromkeys((entry.name for entry in missing), measurement.status)
+    return {entry.name: entry.why_missing(measurement, found) for entry in missing}
+
+
+def _once_each(warnings: Sequence[Warning]) -> list[Warning]:
+    """One for each code and reason, that with the largest numbers: several processes may say the same."""
+    kept: dict[tuple[Code, str], Warning] = {}
+    for warning in warnings:
+        known = kept.get((warning.code, warning.reason))
+        if known is None or list(warning.numbers.values()) > list(known.numbers.values()):
+            kept[warning.code, warning.reason] = warning
+    return list(kept.values())

@@ -1,0 +1,69 @@
+"""Showing a run: the table for people, or the format that another tool reads."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gradmark.records import Run
+
+if TYPE_CHECKING:  # reports are imported when they are shown
+    from collections.abc import Sequence
+
+    from gradmark.records import Summary
+
+FORMATS = ["table", "go", "markdown", "json", "csv", "bencher", "github-benchmark"]
+
+
+def show(run: Run, form: str, *, medians: bool = False) -> None:
+    """Prints a run in one of the formats."""
+    from gradmark.analyse.summary import summarise
+
+    if form in ("go", "bencher", "github-benchmark"):
+        click.echo(_for_tools(run, form), nl=False)
+        return
+    summaries = [summarise(measurement) for measurement in run.measurements]
+    if form == "csv":
+        from gradmark.report.exports.csv import csv
+
+        click.echo(csv(run, summaries), nl=False)
+    elif form == "json":
+        from gradmark.report.exports.json import json
+
+        click.echo(json(run, summaries), nl=False)
+    else:
+        _for_people(run, summaries, form, medians)
+
+
+def _for_tools(run: Run, form: str) -> str:
+    from gradmark.report.exports import go, machines
+
+    if form == "go":
+        return go.render(run)
+    render = machines.bencher if form == "bencher" else machines.smaller_is_better
+    return render(machines.of_run(run))
+
+
+def _for_people(run: Run, summaries: "Sequence[Summary]", form: str, medians: bool) -> None:
+    from rich.console import Console
+
+    from gradmark.analyse.growth import growth
+    from gradmark.report.exports import markdown
+    from gradmark.report.model import sides
+    from gradmark.report.model.notes import notes
+    from gradmark.report.model.suites import tables
+    from gradmark.report.tables import terminal
+
+    said = notes(run, *growth(run), summaries)
+    if sides.wanted(run) and not medians:
+        comparison = sides.comparison(run, summaries)
+        failures = [note for note in said if note.level == "warning"]  # the rest is in the tables
+        if form == "markdown":
+            click.echo(markdown.side_by_side(comparison, failures), nl=False)
+        else:
+            terminal.print_comparison(comparison, failures, Console())
+        return
+    answers = sides.answers_of(run) if sides.compares(run) else []
+    if form == "markdown":
+        click.echo(markdown.suites(tables(run, summaries), said, answers, medians=medians), nl=False)
+    else:
+        terminal.print_tables(tables(run, summaries), said, Console(), answers, medians=medians)

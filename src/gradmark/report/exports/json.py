@@ -1,0 +1,19 @@
+"""JSON for programs: the run as a run file has it, and beside it the numbers as tables show them.
+
+In: a run. Out: text; `gradmark report FILE` and `gradmark compare FILE` read it again.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from gradmark.analyse.summary import summarise
+from gradmark.records import Run, Summary
+
+
+def json(run: Run, summaries: Sequence[Summary] | None = None) -> str:
+    """One document. `rows` has a summary for each measurement, in the same order."""
+    made = summaries if summaries is not None else [summarise(m) for m in run.measurements]
+    rows = [{"row": s.cell.row, "engine": s.cell.engine, **msgspec.to_builtins(s)} for s in made]
+    document = msgspec.to_builtins(run) | {"rows": rows}
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"

@@ -1,0 +1,34 @@
+"""Words: warnings as sentences. A warning is a code and numbers until here.
+
+In: a warning. Out: one sentence or two that say what is wrong and what to do.
+"""
+
+from gradmark import units
+from gradmark.records import Code, Warning
+
+
+def sentence(warning: Warning) -> str:
+    """What a warning says.
+
+    >>> sentence(Warning(code=Code.UNCHECKED, reason="the function has a kink at input 0 = 0.0"))
+    'The gradient was not checked: the function has a kink at input 0 = 0.0. Choose other inputs to have it checked.'
+    """
+    numbers = warning.numbers
+    match warning.code:
+        case Code.UNCHECKED:
+            return f"The gradient was not checked: {warning.reason}. Choose other inputs to have it checked."
+        case Code.UNFINISHED:
+            return (
+                f"Work went on after the clock was read: reading the gradient took {units.time(numbers['late_ns'])} "
+                "longer the first time. The times are too small. Give the session a `synchronize` that waits."
+            )
+        case Code.UNREPEATABLE:
+            return (
+                f"In every process forward and backward apart take {units.time(numbers['apart_ns'])}, together "
+                f"{units.time(numbers['together_ns'])}: backward does less when it is repeated on one recording. It is "
+                "shown as total − forward. Let the session leave `backward` out and give `total` instead."
+            )
+        case Code.UNSTEADY:
+            return f"The typical process lies {100 * numbers['spread']:.0f} % above the fastest."
+        case Code.OTHER:
+            return warning.reason

@@ -1,0 +1,143 @@
+"""Summaries: what a measurement says, when it is unsteady, and warnings once each."""
+
+import subprocess
+import sys
+
+import pytest
+
+from gradmark.analyse.summary import JUDGED_ABOVE_NS, UNSTEADY_SPREAD, is_steady, summarise
+from gradmark.records import Cell, Code, Instructions, Measurement, Memory, Number, Phase, Sample, Warning, metric
+
+CELL = Cell(engine="null", workload="poly", suite="scalar", params={"n": 10})
+KINK = Warning(code=Code.UNCHECKED, reason="the function has a kink")
+
+
+def sample(process=0, warnings=(), **times):
+    phases = {name: Phase(iterations=1, block_ns=ns if isinstance(ns, list) else [ns]) for name, ns in times.items()}
+    return Sample(process=process, phases=phases, once_ns={}, harness_ns=20.0, clock_ns=1.0, warnings=list(warnings))
+
+
+def measurement(*samples, **fields):
+    return Measurement(**{"cell": CELL, "status": "ok", "samples": list(samples), **fields})
+
+
+def late(ns):
+    return Warning(code=Code.UNFINISHED, numbers={"late_ns": ns})
+
+
+def test_a_summary_has_the_numbers_of_the_registry():
+    one = measurement(sample(primal=100.0, forward=200.0, total=500.0), message="said", operations=1000)
+    found = summarise(one)
+    assert found.numbers == metric.numbers(one)
+    assert (found.cell, found.status, found.message) == (CELL, "ok", "said")
+    assert found.value("total") == found.time.value == 500.0
+    assert found.value("peak_bytes") is None
+    assert found.reasons["peak_bytes"] == "not measured"
+    assert found.steady
+    assert found.warnings == []
+
+
+def test_the_time_of_what_only_evaluates_is_primal():
+    assert summarise(measurement(sample(primal=4.0))).time.value == 4.0
+    assert summarise(measurement()).time is None
+
+
+def test_what_was_not_measured():
+    found = summarise(measurement(status="timeout", message="60 s", operations=10, warnings=[KINK]))
+    assert found.numbers == {}
+    assert set(found.reasons.values()) == {"timeout"}
+    assert found.steady
+    assert found.warnings == [KINK]
+
+
+# --- unsteady
+
+
+def test_processes_that_disagree_are_told():
+    found = summarise(measurement(*(sample(total=ns) for ns in (100.0, 120.0, 150.0))))
+    assert not found.steady
+    assert found.warnings == [Warning(code=Code.UNSTEADY, numbers={"spread": pytest.approx(0.20)})]
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [
+        [
+            sample(total=100.0),
+            sample(total=105.0),
+            sample(total=900.0),
+        ],  # the typical one is near: the last met a burst
+        [sample(total=100.0), sample(total=118.0)],  # the typical of two lies between them
+        [sample(total=[100.0, 900.0, 900.0]), sample(total=[100.0, 900.0, 900.0])],  # fastest blocks agree
+        [sample(total=100.0)],  # one process cannot disagree
+        [sample(total=10.0), sample(total=49.0), sample(total=500.0)],  # too short to be judged
+        [sample(forward=10.0, total=900.0), sample(forward=99.0, total=900.0)],  # only the whole is judged
+    ],
+)
+def test_no_false_alarm(samples):
+    found = summarise(measurement(*samples))
+    assert found.steady
+    assert found.warnings == []
+
+
+def test_primal_is_judged_where_there_is_no_total():
+    assert not summarise(measurement(*(sample(primal=ns) for ns in (100.0, 150.0, 150.0)))).steady
+
+
+def test_the_limits_themselves_are_steady():
+    assert is_steady(Number(value=1000.0, spread=UNSTEADY_SPREAD))
+    assert not is_steady(Number(value=1000.0, spread=UNSTEADY_SPREAD + 1e-9))
+    assert is_steady(Number(value=JUDGED_ABOVE_NS, spread=9.0))
+    assert is_steady(None)
+
+
+def test_a_cell_that_failed_is_not_called_unsteady():
+    found = summarise(measurement(*(sample(total=ns) for ns in (100.0, 150.0, 200.0)), status="crash"))
+    assert found.steady
+    assert found.warnings == []
+
+
+# --- warnings
+
+
+def test_warnings_are_told_once_each_with_the_largest_numbers():
+    samples = [sample(warnings=[late(ns)], total=1.0) for ns in (30.0, 90.0, 50.0)]
+    assert summarise(measurement(*samples, warnings=[KINK, KINK])).warnings == [KINK, late(90.0)]
+
+
+def test_warnings_with_different_reasons_are_different():
+    smooth = Warning(code=Code.UNCHECKED, reason="differences do not settle")
+    assert summarise(measurement(sample(total=1.0, warnings=[smooth]), warnings=[KINK])).warnings == [KINK, smooth]
+
+
+def test_what_the_times_say_is_a_warning_of_the_row():
+    lazy = [sample(process, forward=1000.0, backward=200.0, total=5000.0) for process in range(2)]
+    assert [w.code for w in summarise(measurement(*lazy)).warnings] == [Code.UNREPEATABLE]
+    assert summarise(measurement(*lazy, status="crash")).warnings == []
+
+
+# --- tools and shapes
+
+
+def test_a_missing_tool_is_told_from_what_was_switched_off():
+    found = summarise(
+        measurement(
+            memory=Memory(reason="switched off with --no-memory"),
+            instructions=Instructions(reason="valgrind is not installed", lacks_tool=True),
+        )
+    )
+    assert found.lacks_tool == ["instructions"]
+
+
+@pytest.mark.parametrize(("shapes", "text"), [({}, ""), ({"x": [128, 784], "w": [784]}, "128×784"), ({"x": []}, "()")])
+def test_the_shape_is_that_of_the_first_input(shapes, text):
+    assert summarise(measurement(shapes=shapes)).shape == text
+
+
+def test_stage_starts_without_numpy_and_scipy():
+    code = (
+        "import sys, gradmark.analyse.summary, gradmark.analyse.standings; "
+        "print([name for name in ('numpy', 'scipy') if name in sys.modules])"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout == "[]\n"

@@ -36,7 +36,7 @@ import sys
 sys.setprofile(None)
 from functools import partial
 from itertools import repeat
-from gradmark.engines.python_floats import FLOATS
+from gradmark.engines.floats import FLOATS
 from gradmark.workloads.selection import select
 (workload,) = select(["{workload}"])
 f, values = partial(workload.function, FLOATS), workload.draw(0, {{}})

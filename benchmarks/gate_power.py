@@ -63,10 +63,10 @@ def record(path: Path, rounds: int, blocks: int) -> None:
     print()
 
 
-def rows(pairs: list[Round], slower: dict[str, float]) -> list[timing.Row]:
+def rows(pairs: list[Round], slower: dict[str, float]) -> list[timing.PairedFloors]:
     """The floors of these pairs, as `check` has them."""
     return [
-        timing.Row(
+        timing.PairedFloors(
             cell=row,
             workload=row.split("/")[0],
             phase=phase,
@@ -84,7 +84,7 @@ def ours(pairs: list[Round], slower: dict[str, float], configuration: Configurat
     flagged = {finding.cell for finding in found if finding.word in ("fail", "inconclusive")}
     again = [row for row in rows(pairs[PAIRS:], slower) if row.cell in flagged]
     first = [row for row in rows(pairs[:PAIRS], slower) if row.cell in flagged]
-    return merged(found, timing.twice(found, first, again, configuration))
+    return merged(found, timing.judge_again(first, again, configuration))
 
 
 def peers(pairs: list[Round], row: str, slower: float) -> dict[str, bool]:

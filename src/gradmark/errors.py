@@ -13,6 +13,10 @@ class WorkloadError(GradmarkError):
     """A workload, or the file it is in, is broken."""
 
 
+class InvalidWorkloadError(WorkloadError):
+    """The function itself cannot be measured, whatever the engine: it is random, not finite, not one number."""
+
+
 class EngineError(GradmarkError):
     """An engine cannot be loaded or breaks the protocol."""
 

@@ -37,29 +37,38 @@ def gradmark(request: pytest.FixtureRequest) -> "Callable[..., Measurement]":
         dtype: str | None = None,
         processes: int = 1,
     ) -> "Measurement":
-        from gradmark.engines import discovery
+        import msgspec
+
         from gradmark.errors import SelectionError
-        from gradmark.measure.orchestrator import Orchestrator, new_run
-        from gradmark.measure.plan import cells_of
+        from gradmark.measure import plan, process
+        from gradmark.measure.orchestrator import Orchestrator, begin
         from gradmark.records import Settings
         from gradmark.store import runs
+        from gradmark.workloads.row import Selected
         from gradmark.workloads.selection import select
 
-        discovery.check(engine)
         (wanted,) = select([workload]) if isinstance(workload, str) else [workload]
-        cells = cells_of([wanted], [engine], full=True, dtypes=[dtype] if dtype else wanted.dtypes[:1])
-        matching = [c for c in cells if c.engine == engine and (size is None or c.params == dict(size))]
-        if not matching:
-            points = ", ".join(str(point) for point in wanted.points())
-            raise SelectionError(f"{wanted.name} has no size {size} in {dtype}; it has {points} in {wanted.dtypes}")
-        run = new_run(matching[:1], Settings(processes=processes))
+        point = wanted.points(full=True)[0] | dict(size or {})
+        if set(point) != set(wanted.sizes) or dtype not in (None, *wanted.dtypes):
+            raise SelectionError(
+                f"{wanted.name} has no size {size} in {dtype or wanted.dtypes[0]}; its sizes are "
+                f"{', '.join(wanted.sizes) or 'none'}, its dtypes {', '.join(wanted.dtypes)}"
+            )
+        row = Selected(wanted, {key: [value] for key, value in point.items()}, [dtype or wanted.dtypes[0]])
+        settings = Settings(processes=processes)
+        planned = plan.make_plan(
+            plan.Request([row], [engine]), settings, process.run, verb="pytest", stop=process.end_all
+        )
+        cells = [cell for cell in planned.cells if cell.engine == engine]
+        known = [measurement for measurement in planned.known if measurement.cell in cells]
+        planned = msgspec.structs.replace(planned, cells=cells, known=known, arguments=[request.node.nodeid])
         folder = request.config.rootpath / runs.FOLDER
         runs.ready(folder)
-        path = runs.path_of(run, folder)
-        orchestrator = Orchestrator(run, lambda grown: runs.save(grown, path))
-        for _ in orchestrator.steps():
-            pass
-        (found,) = orchestrator.run.measurements
-        return found
+        with (
+            runs.Journal.begin(begin(planned), folder) as journal,
+            Orchestrator(journal.run, journal, known=known) as orchestrator,
+        ):
+            (measurement,) = orchestrator.carry_out().measurements
+        return measurement
 
     return measure

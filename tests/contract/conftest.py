@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from gradmark.engines import discovery
 from gradmark.errors import UnsupportedError
 
 # Without a compiler tinygrad runs nowhere but on its own interpreter in Python: slow, and right.
@@ -27,12 +28,23 @@ def _iterate():
 
 
 @pytest.fixture
+def load():
+    """An engine; the test is skipped if it runs nothing here, such as without its device."""
+
+    def engine(name):
+        found = discovery.load(name)
+        if found.capabilities().absent:
+            pytest.skip(found.capabilities().absent)
+        return found
+
+    return engine
+
+
+@pytest.fixture
 def runs():
     """A session that has run once, or None with the reason kept: an engine may refuse when it is prepared or called."""
 
     def run(engine, workload, inputs, params):
-        if engine.capabilities().absent:
-            return engine.capabilities().absent
         try:
             session = engine.prepare(workload, inputs, params)
             if engine.capabilities().gradients:

@@ -9,7 +9,7 @@ import threading
 import time
 from pathlib import Path
 
-from gradmark import Capabilities, UnsupportedError
+from gradmark import Capabilities, Session, UnsupportedError
 from gradmark.engines.tapegrad import Tapegrad
 
 
@@ -390,3 +390,148 @@ class HasThreads(Faulty):
 
 class NotAnEngine:
     """Has nothing of the protocol."""
+
+
+class NoCapabilities(Faulty):
+    name = "no-capabilities"
+
+    def capabilities(self):
+        return {"kinds": ["scalar"]}
+
+
+class KindsAsAWord(Faulty):
+    name = "kinds-as-a-word"
+
+    def capabilities(self):
+        return Capabilities(kinds="scalar")
+
+
+class StrangeDtype(Faulty):
+    name = "strange-dtype"
+
+    def capabilities(self):
+        return Capabilities(dtypes=("float16",))
+
+
+class NoDevices(Faulty):
+    name = "no-devices"
+
+    def capabilities(self):
+        return Capabilities(devices=())
+
+
+class CannotSay(Faulty):
+    name = "cannot-say"
+
+    def capabilities(self):
+        raise RuntimeError("no licence")
+
+
+class TwoDevicesUntold(Faulty):
+    """Has two devices, and cannot be told which to use."""
+
+    name = "two-devices-untold"
+
+    def capabilities(self):
+        return Capabilities(devices=("cpu", "cuda"))
+
+
+class TwoDevices(Faulty):
+    """Has two devices, says where its numbers are, and believes what it is told."""
+
+    name = "two-devices"
+
+    def capabilities(self):
+        return Capabilities(devices=("cpu", "cuda"))
+
+    def prepare(self, workload, inputs, params, *, device):
+        session = Tapegrad.prepare(self, workload, inputs, params)
+        return dataclasses.replace(session, device_name=device)
+
+
+class OnCuda(Faulty):
+    """An engine of a GPU alone."""
+
+    name = "on-cuda"
+
+    def capabilities(self):
+        return Capabilities(kinds=("scalar", "tensor"), dtypes=("float32", "float64"), devices=("cuda",))
+
+
+class Elsewhere(Faulty):
+    """Says that it is on a GPU, and is not."""
+
+    name = "elsewhere"
+
+    def capabilities(self):
+        return Capabilities(devices=("cuda",))
+
+    def faults(self, session):
+        return {"device_name": "cpu"}
+
+
+class Phased(Faulty):
+    """Has a further phase."""
+
+    name = "phased"
+
+    def faults(self, session):
+        return {"phases": {"update": lambda: [0.1 * g for g in session.gradients()]}}
+
+
+class PlainNamespace:
+    """Hands the workload an object that has one function."""
+
+    name = "plain-namespace"
+
+    def capabilities(self):
+        return Capabilities()
+
+    def prepare(self, workload, inputs, params):
+        import math
+        from types import SimpleNamespace
+
+        ops = SimpleNamespace(sin=math.sin)
+
+        def total():
+            workload(ops, *inputs, **params)
+
+        return Session(total=total, gradients=lambda: [math.nan for _ in inputs])
+
+
+class PlainModule(PlainNamespace):
+    """Hands the workload Python's own module."""
+
+    name = "plain-module"
+
+    def prepare(self, workload, inputs, params):
+        import math
+
+        workload(math, *inputs, **params)
+        return Session(total=lambda: None, gradients=lambda: [math.nan for _ in inputs])
+
+
+class TotalOnly(Faulty):
+    """One call, and nothing apart."""
+
+    name = "total-only"
+
+    def faults(self, session):
+        def total():
+            session.forward()
+            session.backward()
+
+        return {"forward": None, "backward": None, "primal": None, "total": total}
+
+
+class WithGamma(PlainNamespace):
+    """Has a function that plain numbers lack."""
+
+    name = "with-gamma"
+
+    def prepare(self, workload, inputs, params):
+        import math
+        from types import SimpleNamespace
+
+        ops = SimpleNamespace(gamma=math.gamma)
+        return Session(total=lambda: workload(ops, *inputs, **params), gradients=lambda: [1.0 for _ in inputs])

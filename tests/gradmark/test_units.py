@@ -1,10 +1,12 @@
 """Numbers as people read them."""
 
 import math
+from typing import get_args
 
 import pytest
 
 from gradmark import units
+from gradmark.records import metric
 
 
 @pytest.mark.parametrize(
@@ -65,3 +67,53 @@ def test_flops(per_s, text):
 
 def test_traffic():
     assert [units.traffic(n) for n in (5, 8.1e9, 2e12)] == ["5 B/s", "8.10 GB/s", "2.00 TB/s"]
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(0.0, "+0 %"), (0.034, "+3 %"), (1.21, "+121 %"), (-0.02, "-2 %"), (math.inf, "+inf %")]
+)
+def test_above(share, text):
+    assert units.above(share) == text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        (0.034, "0.03"),
+        (1.0, "1.00"),
+        (1.4142, "1.41"),
+        (9.996, "10.0"),
+        (23.456, "23.5"),
+        (99.96, "100"),
+        (999.6, "1,000"),
+        (1884.4, "1,880"),
+        (1_234_567.0, "1,230,000"),
+        (math.inf, "inf"),
+        (math.nan, "nan"),
+    ],
+)
+def test_times(ratio, text):
+    assert units.times(ratio) == text
+
+
+@pytest.mark.parametrize(
+    ("unit", "number", "text"),
+    [
+        ("time", 2500.0, "2.50 µs"),
+        ("bytes", 4096, "4.00 KiB"),
+        ("count", 12, "12"),
+        ("share", 0.5, "+50 %"),
+        ("ratio", 2.5, "2.50"),
+        ("rate", 8e6, "8.00 M"),
+        ("flops", 4e9, "4.00 GFLOP/s"),
+        ("traffic", 2e9, "2.00 GB/s"),
+        ("relative", 2e-7, "2.0e-07"),
+        ("ulp", 0.5, "0.50 ulp"),
+    ],
+)
+def test_every_unit_of_the_registry(unit, number, text):
+    assert units.text(unit, number) == text
+
+
+def test_every_unit_has_a_form():
+    assert units.FORMS.keys() == set(get_args(metric.Unit))

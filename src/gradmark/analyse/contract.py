@@ -1,13 +1,14 @@
 """The contract: what a good engine promises, and whether the measurements bear it out.
 
-In: the measurements of one engine on `CONTRACT`'s workloads. Out: a verdict for each promise, with its evidence.
+In: measurements, among them those of one engine on `WORKLOADS`. Out: a verdict for each promise, with its evidence.
 """
 
 from collections.abc import Sequence
 from typing import Literal
 
-from gradmark.analyse.scaling import fits
+from gradmark.analyse.scaling import NEEDED_SIZES, fits, in_words
 from gradmark.records import Fit, Measurement, Verdict
+from gradmark.records.metric import metric, numbers
 
 # The workloads that the promises need.
 WORKLOADS = ["poly", "expression", "shared", "constants"]
@@ -21,12 +22,12 @@ def contract(measurements: Sequence[Measurement], engine: str) -> list[Verdict]:
     """The four promises, in order."""
     ours = [m for m in measurements if m.cell.engine == engine]
     sizes = [m for m in ours if m.cell.workload == "poly" and m.status == "ok"]
-    grown = {fit.metric: fit for fit in fits(sizes, "n")} if len(sizes) >= 3 else {}
+    grown = {fit.metric: fit for fit in fits(sizes, "n")} if len(sizes) >= NEEDED_SIZES else {}
     return [
         _verdict(
             "recording is linear in the differentiable operations that are executed",
             engine,
-            [_linear(grown, "forward"), _linear(grown, "tape"), *_constants(ours)],
+            [_linear(grown, "forward"), _linear(grown, "tape_instructions"), *_constants(ours)],
             _failures(ours, "poly", "constants"),
         ),
         _verdict(
@@ -54,33 +55,29 @@ def contract(measurements: Sequence[Measurement], engine: str) -> list[Verdict]:
 Finding = tuple[Literal["kept", "broken", "open", "missing"], str]
 
 
-def _verdict(claim: str, engine: str, findings: Sequence[Finding], failures: Sequence[str]) -> Verdict:
+def _verdict(claim: str, engine: str, findings: Sequence[Finding], failures: Sequence[Measurement]) -> Verdict:
     """Broken if one finding is, undecided if one is open, kept if all are kept; never kept without evidence."""
-    said = [text for _, text in findings if text] + list(failures)
     states = [state for state, _ in findings]
     verdict: Literal["kept", "broken", "undecided", "not measured"] = "kept"
-    if "broken" in states or any("wrong-gradient" in text for text in failures):
+    if "broken" in states or any(m.status == "wrong-gradient" for m in failures):
         verdict = "broken"
     elif all(state == "missing" for state in states):
         verdict = "not measured"
     elif set(states) != {"kept"} or failures:
         verdict = "undecided"
+    said = [text for _, text in findings] + [f"{m.cell.row}: {m.status}: {m.message}" for m in failures]
     return Verdict(claim=claim, verdict=verdict, evidence=said or ["nothing was measured"], engine=engine)
 
 
-def _failures(measurements: Sequence[Measurement], *workloads: str) -> list[str]:
-    return [
-        f"{m.cell.row}: {m.status}: {m.message}"
-        for m in measurements
-        if m.cell.workload in workloads and m.status != "ok"
-    ]
+def _failures(measurements: Sequence[Measurement], *workloads: str) -> list[Measurement]:
+    return [m for m in measurements if m.cell.workload in workloads and m.status != "ok"]
 
 
-def _linear(grown: dict[str, Fit], metric: str) -> Finding:
-    fit = grown.get(metric)
+def _linear(grown: dict[str, Fit], name: str) -> Finding:
+    fit = grown.get(name)
     if fit is None:
-        return "missing", f"{metric}: no numbers for three sizes"
-    text = f"{metric} grows as n^{fit.p:.2f} ({fit.low:.2f} to {fit.high:.2f}): {fit.verdict}"
+        return "missing", f"{name}: no numbers for three sizes"
+    text = f"{in_words(fit)}: {fit.verdict}"
     if fit.verdict == "unclear":
         return "open", f"{text}; measure again with --full, or on a calmer machine"
     return ("broken" if fit.verdict == "superlinear" else "kept"), text
@@ -88,23 +85,23 @@ def _linear(grown: dict[str, Fit], metric: str) -> Finding:
 
 def _constants(measurements: Sequence[Measurement]) -> list[Finding]:
     for m in measurements:
-        if m.cell.workload == "constants" and m.tape is not None and m.tape.instructions is not None and m.operations:
-            share = m.tape.instructions / m.operations
-            text = f"of {m.operations} operations, 99 % on constants, {m.tape.instructions} are on the tape"
-            return [("kept" if share <= MOST_RECORDED else "broken", text)]
+        recorded = metric("tape_instructions").number(m)
+        if m.cell.workload == "constants" and recorded is not None and m.operations:
+            text = f"of {m.operations} operations, 99 % on constants, {recorded:g} are on the tape"
+            return [("kept" if recorded <= MOST_RECORDED * m.operations else "broken", text)]
     return [("missing", "constants: no count of what is on the tape")]
 
 
 def _allocations(measurement: Measurement) -> Finding:
-    memory, row = measurement.memory, measurement.cell.row
-    if memory is None or memory.allocations is None:
-        return "missing", f"{row}: {memory.reason if memory else 'not counted'}"
-    return ("broken" if memory.allocations else "kept"), f"{row}: {memory.allocations:g} allocations in an iteration"
+    known, row = numbers(measurement), measurement.cell.row
+    if "allocations" not in known:
+        return "missing", f"{row}: {metric('allocations').why_missing(measurement, known)}"
+    count = known["allocations"].value
+    return ("broken" if count else "kept"), f"{row}: {count:g} allocations in an iteration"
 
 
 def _exact(measurement: Measurement) -> Finding:
-    accuracy, row = measurement.accuracy, measurement.cell.row
-    assert accuracy is not None
-    if accuracy.ulps is None:
+    ulps, row = metric("error_ulps").number(measurement), measurement.cell.row
+    if ulps is None:
         return "missing", f"{row}: no exact reference"
-    return ("kept" if accuracy.ulps <= MOST_ULPS else "broken"), f"{row}: {accuracy.ulps:.2g} ulp"
+    return ("kept" if ulps <= MOST_ULPS else "broken"), f"{row}: {ulps:.2g} ulp"

@@ -3,41 +3,52 @@
 In: a run. Out: its families of sizes, their fits, and the suspects for what grows too fast.
 """
 
-from gradmark.analyse.scaling import fits, work
-from gradmark.analyse.suspects import suspects
+from typing import NamedTuple
+
+from gradmark.analyse.scaling import fits, swept, work
+from gradmark.analyse.suspects import Suspect, suspects
 from gradmark.records import Fit, Measurement, Run
+from gradmark.records.metric import metric
 
 # Three sizes fit any curve of three parameters, and memory grows in steps.
 LEAST_SIZES = 4
 
 
-def growth(run: Run) -> tuple[list[tuple[str, list[Fit]]], list[str]]:
+class Growth(NamedTuple):
+    """How the costs of a run grow: the fits of each family by its name, and what to suspect of the steep ones."""
+
+    fits: list[tuple[str, list[Fit]]]
+    suspects: list[Suspect]
+
+
+def growth(run: Run) -> Growth:
     """The fits of every engine and workload with enough sizes, and the suspects for what grows too fast."""
-    found, suspected = [], []
+    fitted: list[tuple[str, list[Fit]]] = []
+    suspected: list[Suspect] = []
     for (name, parameter), measurements in families(run).items():
-        fitted = fits(measurements, parameter)
-        found.append((name, fitted))
-        suspected += [f"{name}: {text}" for text in suspects(fitted, memory(measurements))]
-    return found, suspected
+        curves = fits(measurements, parameter)
+        fitted.append((name, curves))
+        suspected += suspects(curves, memory(measurements), name)
+    return Growth(fitted, suspected)
 
 
 def memory(measurements: list[Measurement]) -> tuple[float, float] | None:
     """The peak memory of the smallest and of the largest size, of work on arrays where it was counted."""
-    peaks = [m.memory.peak_bytes for m in measurements if m.shapes and m.memory and m.memory.peak_bytes]
+    peaks = [peak for m in measurements if m.shapes and (peak := metric("peak_bytes").number(m))]
     return (min(peaks), max(peaks)) if peaks else None
 
 
 def families(run: Run) -> dict[tuple[str, str], list[Measurement]]:
-    """Measurements that differ in one parameter alone, by name and parameter. Sizes of 0 have no place on a curve."""
+    """Measurements that differ in one parameter alone, by name (`poly/n=*@tapegrad`) and parameter.
+
+    Sizes of 0 have no place on a curve.
+    """
     groups: dict[tuple[str, str], list[Measurement]] = {}
     for measurement in run.measurements:
-        cell = measurement.cell
-        for parameter, value in cell.params.items():
+        for parameter, value in measurement.cell.params.items():
             size = work(measurement) or value
             if measurement.status != "ok" or isinstance(value, str) or isinstance(size, str) or size <= 0:
                 continue
-            others = [f"{key}={other}" for key, other in cell.params.items() if key != parameter]
-            kind = [f"{cell.dtype}"] if measurement.shapes else []
-            name = f"{'/'.join([cell.workload, *others, *kind])} {cell.engine}"
+            name = swept(measurement.cell, parameter).id
             groups.setdefault((name, parameter), []).append(measurement)
     return {key: members for key, members in groups.items() if len(members) >= LEAST_SIZES}

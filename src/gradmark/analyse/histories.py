@@ -1,18 +1,26 @@
-"""Histories: kept runs as series, one for each cell, with their changes.
+"""Histories: kept runs as series of one metric, one for each cell and machine, with their change points.
 
-In: runs. Out: for each machine and way of measuring the series of its cells, and what moved all of an engine at once.
+In: runs. Out: for each machine and way of measuring the series of its cells, and what the cells of an engine did
+together. `gradmark history` and the page both show this, so that they agree.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Literal
 
+from gradmark import units
 from gradmark.analyse.changepoints import Change, changes
 from gradmark.analyse.paired import MEANING
-from gradmark.records import Measurement, Record, Run
+from gradmark.records import Cell, Number, Record, Run
+from gradmark.records.metric import LEAST_NS, Metric, metric, numbers
+from gradmark.records.times import times
 
 # Environment and settings that make a series: runs that differ in one of these are not points of one.
 MACHINE = ("cpu", "machine", "cores", "memory_bytes", "os", "python", "governor")
 # A change of the machine shows in the plain functions within so many runs of that of the engine.
 NEAR = 1
+
+# Whose doing it is that the cells of an engine move together. Functions without any engine move only with the machine.
+Cause = Literal["", "machine", "machine or engine"]
 
 
 class Point(Record, frozen=True, kw_only=True):
@@ -20,117 +28,208 @@ class Point(Record, frozen=True, kw_only=True):
 
     run: str
     started: str
-    floor_ns: float
+    number: Number
     commit: str | None = None
 
 
-class Found(Record, frozen=True, kw_only=True):
-    """A change, and the first run that shows it."""
+class ChangePoint(Record, frozen=True, kw_only=True):
+    """The first run on a new level."""
 
     run: str
     started: str
-    ratio: float
+    ratio: float | None  # the new level against the old one; None if the old one is 0
     commit: str | None = None
-    cause: str = ""
+    cause: Cause = ""
+    cells: list[str] = []  # of a change that a part of an engine's cells share: those cells
+
+    @property
+    def step(self) -> str:
+        """How far the level moved, in words."""
+        return "no longer 0" if self.ratio is None else units.percent(self.ratio)
+
+    @property
+    def reason(self) -> str:
+        """The cause in words."""
+        some = f"only {', '.join(self.cells)}; " if self.cells else ""
+        return (
+            some
+            + {
+                "": "",
+                "machine": "the machine changed: functions without any engine moved too",
+                "machine or engine": "the machine or the engine changed: functions without any engine did not move",
+            }[self.cause]
+        )
 
 
 class History(Record, frozen=True, kw_only=True):
     """The series of one cell on one machine."""
 
     cell: str
+    row: str
     engine: str
     machine: str
     points: list[Point]
-    changes: list[Found] = []
+    changes: list[ChangePoint] = []
 
 
 class Together(Record, frozen=True, kw_only=True):
-    """What all cells of an engine did at once: most likely the machine's doing."""
+    """What several cells of an engine did at once, which accuses none of them."""
 
     engine: str
     machine: str
-    changes: list[Found]
+    changes: list[ChangePoint]
 
 
 class Histories(Record, frozen=True, kw_only=True):
-    """All that kept runs say."""
+    """All that kept runs say of one metric."""
 
+    metric: str
+    newest: str  # the machine of the newest run
     series: list[History]
     together: list[Together]
 
 
-def floor(measurement: Measurement, phase: str) -> float | None:
-    """The fastest block of a phase over the processes of a run."""
-    floors = [sample.phases[phase].floor_ns for sample in measurement.samples if phase in sample.phases]
-    return min(floors) if floors and measurement.status == "ok" else None
+def histories(runs: Sequence[Run], name: str = "total", keep: Callable[[Cell], bool] = lambda _: True) -> Histories:
+    """The series of a metric on every machine, engine by engine, oldest run first.
 
-
-def machine(run: Run) -> str:
-    """What must be equal for times to be points of one series, in words."""
-    parts = [getattr(run.environment, name) for name in MACHINE] + [getattr(run.settings, name) for name in MEANING]
-    return ", ".join(str(part) for part in parts)
-
-
-def histories(runs: Sequence[Run], phase: str = "total") -> Histories:
-    """The series of every machine, engine by engine, oldest run first."""
+    `keep` says which cells to give back. Change points are found in all cells of an engine, so that what is said of a
+    cell does not depend on which others are shown.
+    """
+    entry = metric(name)
+    machines: dict[str, list[Run]] = {}
+    names: dict[tuple[object, ...], str] = {}
+    newest = ""
+    for run in sorted(runs, key=lambda run: (run.started, run.id)):
+        newest = _machine(run, names)
+        machines.setdefault(newest, []).append(run)
     series: list[History] = []
     together: list[Together] = []
-    machines: dict[str, list[Run]] = {}
-    for run in sorted(runs, key=lambda run: run.started):
-        machines.setdefault(machine(run), []).append(run)
-    for name, members in machines.items():
-        plain = changes(_table(members, "primal", None))[1]
-        engines = dict.fromkeys(m.cell.engine for run in members for m in run.measurements)
-        for engine in engines:
-            table = _table(members, phase, engine)
-            if not table:
+    for machine, members in machines.items():
+        rows, functions = _rows(members, [entry, metric("primal")])
+        plain = [] if entry.exact else changes(_values(functions))[1]
+        for engine in dict.fromkeys(row.cell.engine for row in rows):
+            group = [row for row in rows if row.cell.engine == engine]
+            kept = [row for row in group if keep(row.cell)]
+            if not kept:
                 continue
-            own, common = changes(table)
+            own, common = _exact_changes(group, entry, members) if entry.exact else _changes(group, members, plain)
             if common:
-                together.append(Together(engine=engine, machine=name, changes=_named(common, members, plain)))
+                together.append(Together(engine=engine, machine=machine, changes=common))
             series += [
                 History(
-                    cell=cell,
+                    cell=row.cell.id,
+                    row=row.cell.row,
                     engine=engine,
-                    machine=name,
+                    machine=machine,
                     points=[
-                        Point(run=run.id, started=run.started, floor_ns=ns, commit=run.environment.commit)
-                        for run, ns in zip(members, values, strict=True)
-                        if ns is not None
+                        Point(run=run.id, started=run.started, number=number, commit=run.environment.commit)
+                        for run, number in zip(members, row.numbers, strict=True)
+                        if number is not None
                     ],
-                    changes=_named(own[cell], members, None),
+                    changes=own[row.cell.id],
                 )
-                for cell, values in table.items()
+                for row in kept
             ]
-    return Histories(series=series, together=together)
+    return Histories(metric=entry.name, newest=newest, series=series, together=together)
 
 
-def _table(runs: Sequence[Run], phase: str, engine: str | None) -> dict[str, list[float | None]]:
-    """The times of each cell, run by run; None where a run lacks it."""
-    table: dict[str, list[float | None]] = {}
+class _Row:
+    """One cell over the runs of one machine; None where a run lacks it."""
+
+    def __init__(self, cell: Cell, count: int) -> None:
+        self.cell = cell
+        self.numbers: list[Number | None] = [None] * count
+
+
+def _rows(runs: Sequence[Run], entries: Sequence[Metric]) -> list[list[_Row]]:
+    """The rows of each metric. The numbers are those that are shown everywhere.
+
+    What failed has none, nor has a time that was lost in the harness. Two builds that were compared side by side are
+    no points of a series.
+    """
+    # Phases are asked for most, and can be had without the other metrics: a store holds many runs.
+    read = times if all(entry.phase for entry in entries) else numbers
+    rows: list[dict[str, _Row]] = [{} for _ in entries]
     for place, run in enumerate(runs):
         for measurement in run.measurements:
-            ns = floor(measurement, phase)
-            if ns is not None and ns > 0 and engine in (None, measurement.cell.engine):
-                table.setdefault(measurement.cell.id, [None] * len(runs))[place] = ns
-    return table
+            cell = measurement.cell
+            if measurement.status != "ok" or cell.side:
+                continue
+            known = read(measurement)
+            for entry, kept in zip(entries, rows, strict=True):
+                number = known.get(entry.name)
+                if number is not None and not (entry.timed and number.value <= LEAST_NS):
+                    kept.setdefault(cell.id, _Row(cell, len(runs))).numbers[place] = number
+    return [list(kept.values()) for kept in rows]
 
 
-def _named(found: Sequence[Change], runs: Sequence[Run], plain: Sequence[Change] | None) -> list[Found]:
-    """Changes with their runs; of what is common, whose doing it is: plain functions have no engine in them."""
-    named = []
-    for change in found:
-        run, cause = runs[change.place], ""
-        if plain is not None:
-            moved = any(abs(other.place - change.place) <= NEAR for other in plain)
-            cause = (
-                "the machine: functions without any engine moved too"
-                if moved
-                else "the machine, or the engine as a whole: functions without any engine did not move"
-            )
-            if change.rows:
-                cause = f"not of all, but of {', '.join(change.rows)}; {cause}"
-        named.append(
-            Found(run=run.id, started=run.started, ratio=change.ratio, commit=run.environment.commit, cause=cause)
-        )
-    return named
+def _values(rows: Sequence[_Row]) -> dict[str, list[float | None]]:
+    return {row.cell.id: [None if number is None else number.value for number in row.numbers] for row in rows}
+
+
+Changes = tuple[dict[str, list[ChangePoint]], list[ChangePoint]]
+
+
+def _changes(rows: Sequence[_Row], runs: Sequence[Run], plain: Sequence[Change]) -> Changes:
+    """The changes of each cell that are told from noise, and those that several share."""
+
+    def point(change: Change, cause: Cause) -> ChangePoint:
+        return _point(runs[change.place], change.ratio, cause, change.rows)
+
+    def cause(change: Change) -> Cause:
+        moved = any(abs(other.place - change.place) <= NEAR for other in plain)
+        return "machine" if moved else "machine or engine"
+
+    own, common = changes(_values(rows))
+    return (
+        {cell: [point(change, "") for change in steps] for cell, steps in own.items()},
+        [point(change, cause(change)) for change in common],
+    )
+
+
+def _exact_changes(rows: Sequence[_Row], entry: Metric, runs: Sequence[Run]) -> Changes:
+    """Where an exact number leaves the level that it had, by more than the share that does not count."""
+    own: dict[str, list[ChangePoint]] = {}
+    for row in rows:
+        points: list[ChangePoint] = []
+        level: float | None = None
+        for run, number in zip(runs, row.numbers, strict=True):
+            if number is None:
+                continue
+            if level is None:
+                level = number.value
+            elif abs(number.value - level) > entry.settled * abs(level):
+                points.append(_point(run, round(number.value / level, 6) if level else None))
+                level = number.value
+        own[row.cell.id] = points
+    return own, []
+
+
+def _point(run: Run, ratio: float | None, cause: Cause = "", cells: Sequence[str] = ()) -> ChangePoint:
+    commit = run.environment.commit
+    return ChangePoint(run=run.id, started=run.started, ratio=ratio, commit=commit, cause=cause, cells=list(cells))
+
+
+def _machine(run: Run, names: dict[tuple[object, ...], str]) -> str:
+    """What must be equal for numbers to be points of one series, in words; no two machines have the same words."""
+    here, how = run.environment, run.settings
+    key = (*(getattr(here, name) for name in MACHINE), *(getattr(how, name) for name in MEANING))
+    if key not in names:
+        words = [
+            here.cpu,
+            here.machine,
+            f"{here.cores} cores",
+            units.size(here.memory_bytes),
+            here.os,
+            f"Python {here.python}",
+            f"governor {here.governor}" if here.governor else "",
+            f"threads: {how.threads}",
+            f"blocks of {units.time(how.block_ns)}",
+            "" if how.pin else "not pinned",
+            "full" if how.full else "",
+            "forked workers" if how.forked else "",
+        ]
+        name = ", ".join(word for word in words if word)
+        same = sum(other.startswith(name) for other in names.values())
+        names[key] = f"{name} ({same + 1})" if same else name
+    return names[key]

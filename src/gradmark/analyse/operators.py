@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gradmark.records import Measurement
+from gradmark.records.metric import numbers
 from gradmark.workloads.operators import BASELINE, POINTS
 
 
@@ -38,24 +39,25 @@ def _operation(name: str, measurement: Measurement, base: Measurement | None) ->
         if part.status != "ok":
             return Operation(name, None, None, None, None, None, f"{part.status}: {part.message}")
     calls = 1 if measurement.shapes else POINTS
+    known, without = numbers(measurement), numbers(base)
 
-    def added(number: float | None, without: float | None) -> float | None:
-        return None if number is None or without is None else (number - without) / calls
+    def added(metric: str) -> float | None:
+        if metric not in known or metric not in without:
+            return None
+        return (known[metric].value - without[metric].value) / calls
 
-    def floor(m: Measurement, phase: str) -> float | None:
-        floors = [s.phases[phase].floor_ns for s in m.samples if phase in s.phases]
-        return min(floors) if floors else None
-
-    # All of an operation on arrays: NumPy's own way to compute it may well allocate more than the engine's.
-    kind = "gross_allocations" if measurement.shapes else "allocations"
-    counted = [getattr(m.memory, kind) if m.memory else None for m in (measurement, base)]
-    held = [m.tape.saved_bytes if m.tape else None for m in (measurement, base)]
-    accuracy = measurement.accuracy
+    error = known.get("gradient_error" if measurement.shapes else "error_ulps")
     return Operation(
         name,
-        added(floor(measurement, "forward"), floor(base, "forward")),
-        added(floor(measurement, "backward"), floor(base, "backward")),
-        added(*counted),
-        added(*held),
-        None if accuracy is None else accuracy.relative_error if measurement.shapes else accuracy.ulps,
+        added("forward"),
+        added("backward"),
+        _gross_allocations(measurement, base) if measurement.shapes else added("allocations"),
+        added("tape_bytes"),
+        None if error is None else error.value,
     )
+
+
+def _gross_allocations(measurement: Measurement, base: Measurement) -> float | None:
+    """All of an operation on arrays: NumPy's own way to compute it may well allocate more than the engine's."""
+    counts = [m.memory.gross_allocations if m.memory else None for m in (measurement, base)]
+    return None if counts[0] is None or counts[1] is None else counts[0] - counts[1]

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from statistics import median, stdev
 from typing import Literal
 
-from gradmark.analyse.estimates import PHASES, estimate, timed_in
+import msgspec
+
 from gradmark.analyse.powerlaw import MODEL_ERROR, STEEPEST, fitted
 from gradmark.errors import GradmarkError
-from gradmark.records import Fit, Measurement
+from gradmark.records import Cell, Fit, Measurement, Number, times
+from gradmark.records.metric import LEAST_NS, Metric, metrics_of, numbers
 
 Growth = Literal["linear", "sublinear", "superlinear", "constant", "unclear"]
 
@@ -30,9 +32,9 @@ def fit(metric: str, sizes: Sequence[float], costs: Sequence[float], spreads: Se
     The 95 % interval of p comes from the covariance of the fit, and is never narrower than ±0.02, the error of the
     model itself. With three sizes a is fixed (at 0, or at the smallest cost if better), so that a residual is left.
 
-    >>> found = fit("tape", [10, 100, 1000, 10000], [17, 107, 1007, 10007])
-    >>> found.verdict, round(found.p, 3), round(found.low, 2), round(found.high, 2)
-    ('linear', 1.0, 0.98, 1.02)
+    >>> curve = fit("tape_instructions", [10, 100, 1000, 10000], [17, 107, 1007, 10007])
+    >>> curve.verdict, in_words(curve)
+    ('linear', 'tape instructions grow as n^1.00 (0.98 to 1.02)')
     """
     _check_points(metric, sizes, costs, spreads)
     cost = [max(value, 0.0) for value in costs]  # net of a subtraction: below zero is none
@@ -48,12 +50,28 @@ def fit(metric: str, sizes: Sequence[float], costs: Sequence[float], spreads: Se
     return Fit(metric=metric, sizes=list(sizes), costs=list(costs), a=a, b=b, p=p, low=low, high=high, verdict=verdict)
 
 
+def swept(cell: Cell, parameter: str) -> Cell:
+    """What the sizes of a family have in common: the cell with a star for the parameter that differs.
+
+    >>> swept(Cell(engine="e", workload="poly", suite="scalar", params={"n": 10}), "n").id
+    'poly/n=*@e'
+    """
+    return msgspec.structs.replace(cell, params={**cell.params, parameter: "*"})
+
+
+def in_words(item: Fit) -> str:
+    """How a metric grows, as it is said everywhere."""
+    name = item.metric.replace("_", " ")
+    verb = "grow" if name.endswith("s") else "grows"
+    return f"{name} {verb} as n^{item.p:.2f} ({item.low:.2f} to {item.high:.2f})"
+
+
 def fits(measurements: list[Measurement], parameter: str) -> list[Fit]:
-    """Fits of times, allocations, tape and peak over the sizes of one parameter, each where three sizes have a value.
+    """Fits of every metric that the registry marks as fitted, each where three sizes have a number.
 
     The size is the work where every measurement declares it: promises are about operations, and a parameter may be a
     depth. Else it is the parameter itself.
-    Times are floors, weighted by how far the floors of the processes scatter. Counts are exact: they weigh the same.
+    Times are weighted by how far the floors of the processes scatter. Counts are exact: they weigh the same.
     """
     _check_family(measurements, parameter)
     counted = all(work(item) for item in measurements)
@@ -61,16 +79,21 @@ def fits(measurements: list[Measurement], parameter: str) -> list[Fit]:
     def size(item: Measurement) -> float:
         return float(work(item) or 0) if counted else _size(item, parameter)
 
-    measured = [item for item in measurements if item.status == "ok"]
-    measured.sort(key=size)
-    found = []
-    for metric in (*PHASES, "allocations", "tape", "peak_bytes"):
-        points = [(item, cost) for item in measured if (cost := _cost(item, metric)) is not None]
+    measured = sorted((item for item in measurements if item.status == "ok"), key=size)
+    known = [numbers(item) for item in measured]
+    entries = {entry.name: entry for item in measured for entry in metrics_of(item) if entry.fitted}
+    curves = []
+    for entry in entries.values():
+        points = [
+            (item, number)
+            for item, found in zip(measured, known, strict=True)
+            if (number := found.get(entry.name)) is not None and not _is_lost(entry, number)
+        ]
         sizes = [size(item) for item, _ in points]
         if len(set(sizes)) >= NEEDED_SIZES:
-            spreads = [_spread(item, metric) for item, _ in points] if metric in PHASES else None
-            found.append(fit(metric, sizes, [cost for _, cost in points], spreads))
-    return found
+            spreads = [_spread(item, entry.name, number) for item, number in points] if entry.timed else None
+            curves.append(fit(entry.name, sizes, [_cost(entry, number) for _, number in points], spreads))
+    return curves
 
 
 def work(item: Measurement) -> float | None:
@@ -104,24 +127,29 @@ def _is_constant(sizes: Sequence[float], cost: list[float]) -> bool:
     return math.log(max(cost) / min(cost)) <= MODEL_ERROR * math.log(max(sizes) / min(sizes))
 
 
-def _cost(item: Measurement, metric: str) -> float | None:
-    """What one measurement has of a metric."""
-    if metric in PHASES:
-        found = estimate(item.samples, metric)
-        # A floor of zero was lost in the subtraction of the harness: it is a time that could not be measured.
-        return found.floor if found and found.floor > 0 else None
-    if metric == "tape":
-        return item.tape.instructions if item.tape else None
-    if metric == "peak_bytes":
-        return item.memory.peak_bytes if item.memory else None
-    # An iteration allocates a whole number of times. Fractions are the interpreter's, or growth shared by many.
-    return round(item.memory.allocations) if item.memory and item.memory.allocations is not None else None
+def _is_lost(entry: Metric, number: Number) -> bool:
+    """Whether a time was lost in the subtraction of the harness: it is a time that could not be measured."""
+    return entry.timed and number.value <= LEAST_NS
 
 
-def _spread(item: Measurement, phase: str) -> float:
-    """The relative standard deviation of the floors of the processes."""
-    floors = [part.floor_ns for part in timed_in(item.samples, phase)]
-    return max(LEAST_SPREAD, stdev(floors) / min(floors) if len(floors) > 1 else 0.0)
+def _cost(entry: Metric, number: Number) -> float:
+    """A number as a cost. What is counted is counted whole: fractions are the interpreter's, or shared by many."""
+    return float(round(number.value)) if entry.unit in ("count", "bytes") else number.value
+
+
+def _spread(item: Measurement, phase: str, number: Number) -> float:
+    """The relative standard deviation of the floors of the processes.
+
+    What was computed as a difference errs by as much as the whole and the other part together.
+    """
+    rest = [times.WHOLE, *(part for part in times.PARTS if part != phase)]
+    timed = [phase] if number.how == "measured" else rest
+    return math.hypot(*(_deviation(times.floors(item.samples, name)) for name in timed)) / number.value
+
+
+def _deviation(floors: Sequence[float]) -> float:
+    """The standard deviation of floors; never less than that of calm processes."""
+    return max(LEAST_SPREAD * min(floors), stdev(floors) if len(floors) > 1 else 0.0)
 
 
 def _size(item: Measurement, parameter: str) -> float:
@@ -136,16 +164,13 @@ def _size(item: Measurement, parameter: str) -> float:
 
 def _check_family(measurements: list[Measurement], parameter: str) -> None:
     """All of one engine and workload, alike in all but the parameter: unlike costs do not lie on one curve."""
-    kinds: list[str] = []
     for item in measurements:
         _size(item, parameter)
-        cell = item.cell
-        others = [f"{key}={value}" for key, value in sorted(cell.params.items()) if key != parameter]
-        kinds.append(" ".join([cell.engine, cell.workload, cell.dtype, cell.device, *others]))
-    if len(set(kinds)) > 1:
+    kinds = list(dict.fromkeys(swept(item.cell, parameter).id for item in measurements))
+    if len(kinds) > 1:
         raise GradmarkError(
-            f"Expected measurements that differ in {parameter!r} alone, got {len(set(kinds))} kinds: "
-            f"{'; '.join(dict.fromkeys(kinds))}. Fit each kind by itself."
+            f"Expected measurements that differ in {parameter!r} alone, got {len(kinds)} kinds: "
+            f"{'; '.join(kinds)}. Fit each kind by itself."
         )
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from gradmark.analyse.paired import compare, quotient, rounds
 from gradmark.analyse.unpaired import rank_test
-from gradmark.records import Comparison, Measurement, Number, Record
+from gradmark.records import Code, Comparison, Measurement, Number, Record
 from gradmark.records.metric import metric, numbers
 from gradmark.records.times import HARNESS_ERROR_NS
 
@@ -68,8 +68,8 @@ def rows_of(measurements: Sequence[Measurement]) -> dict[str, list[Measurement]]
 
 
 def standings(row: Sequence[Measurement]) -> list[Standing]:
-    """One for each measurement with a total, in the same order."""
-    shown = [(m, known) for m in row if m.status == "ok" and "total" in (known := numbers(m))]
+    """One for each measurement with the total of a gradient, in the same order."""
+    shown = [(m, known) for m in row if _competes(m) and "total" in (known := numbers(m))]
     if not shown:
         return []
     fastest, best = min(shown, key=lambda pair: pair[1]["total"].value)
@@ -86,6 +86,11 @@ def standings(row: Sequence[Measurement]) -> list[Standing]:
         )
         for standing in placed
     ]
+
+
+def _competes(m: Measurement) -> bool:
+    """Whether it gives a gradient: one that was checked, or that could not be. Doing nothing wins nothing."""
+    return m.status == "ok" and (m.accuracy is not None or any(w.code is Code.UNCHECKED for w in m.warnings))
 
 
 def _placed(

@@ -5,11 +5,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gradmark.commands.gating import gating, inspected, planned
-from gradmark.records import Settings
+from gradmark.commands.check import Chosen, baseline_option
+from gradmark.commands.measuring import Invocation, MeasuringCommand, measure, measuring
+from gradmark.commands.options import HOW, options
 
 if TYPE_CHECKING:
     from gradmark.store.baselines import Baseline
+
+# Times in a baseline are for information only.
+TIMED_PROCESSES = 3
 
 
 @click.group()
@@ -17,18 +21,19 @@ def command() -> None:
     """The numbers that must not get worse: gradmark-baseline.json, made to be committed."""
 
 
-@command.command("update")
+@command.command("update", cls=MeasuringCommand)
+@click.argument("select", nargs=-1)
+@options("engines", "keyword")
+@baseline_option
 @click.option("--times", is_flag=True, help="Also time, for information; else the times in the file stay.")
-@click.option("--instructions", is_flag=True, help="Also count machine instructions with callgrind; slow.")
-@gating
+@measuring("instructions", *HOW)
 def update(
     select: tuple[str, ...],
     engines: tuple[str, ...],
     keyword: str | None,
-    file: Path,
+    file: Path | None,
     times: bool,
-    instructions: bool,
-    settings: Settings,
+    invocation: Invocation,
 ) -> None:
     """Measure exact metrics and write them. With SELECT, -e or -k only those cells are renewed.
 
@@ -36,27 +41,22 @@ def update(
     """
     import msgspec
 
-    from gradmark.commands.measuring import measure
     from gradmark.gate import configuration
-    from gradmark.measure import environment
-    from gradmark.store import baselines, runs
+    from gradmark.store import baselines
 
-    said = configuration.read()
-    cells = planned(said, select, engines, keyword)
-    before = baselines.load(file) if file.exists() else None
-    if times or instructions:
-        measured = measure(cells, msgspec.structs.replace(settings, instructions=instructions), runs.FOLDER)[
-            0
-        ].measurements
-    else:
-        measured = inspected(cells, settings)
-    found = baselines.baseline(measured, environment.collect(), before)
+    path = file or baselines.FILE
+    read = configuration.read()
+    chosen = Chosen(tuple(select or read.select), tuple(engines or read.engines), keyword)
+    before = baselines.load(path) if path.exists() else None
+    settings = msgspec.structs.replace(invocation.settings, processes=TIMED_PROCESSES if times else 0)
+    run, _ = measure(invocation, lambda: chosen.plan(invocation, settings))
+    renewed = baselines.baseline(run.measurements, run.environment, before)
     if before is not None and (select or engines or keyword):
-        found = baselines.joined(before, found)
-    baselines.save(found, file)
-    changed = _changes(before, found) if before is not None else len(found.cells)
-    click.echo(f"{file}: {len(found.cells)} cells, {changed} changed; commit it")
-    for name, kept in found.cells.items():
+        renewed = baselines.joined(before, renewed, run.planned)
+    baselines.save(renewed, path)
+    changed = _changes(baselines.renamed(before, run.planned), renewed) if before is not None else len(renewed.cells)
+    click.echo(f"{path}: {len(renewed.cells)} cells, {changed} changed; commit it")
+    for name, kept in renewed.cells.items():
         if kept.status != "ok":
             click.echo(f"{kept.status}: {name}")
 
@@ -67,7 +67,7 @@ def _changes(before: "Baseline", now: "Baseline") -> int:
 
 
 @command.command("show")
-@click.option("--baseline", "file", type=click.Path(path_type=Path), help="The file. Default: gradmark-baseline.json.")
+@baseline_option
 def show(file: Path | None) -> None:
     """Print the numbers in the file, and where they come from."""
     from gradmark.report.tables.gate import numbers
@@ -76,7 +76,7 @@ def show(file: Path | None) -> None:
     found = baselines.load(file or baselines.FILE)
     times = found.times.total_ns if found.times is not None else {}
     for name, kept in sorted(found.cells.items()):
-        values = numbers(kept.metrics | ({"total_ns": times[name]} if name in times else {}))
+        values = numbers(kept.metrics | ({"total": times[name]} if name in times else {}))
         click.echo(f"{name}: {kept.status if kept.status != 'ok' else values}")
     click.echo("counted with " + ", ".join(f"{key} {value}" for key, value in found.environment.items()))
     if found.times is not None:

@@ -2,44 +2,55 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from gradmark.commands.gating import gating, inspected, planned
-from gradmark.records import Cell, Settings
+from gradmark.commands.measuring import Invocation, MeasuringCommand, measuring, orchestrating
+from gradmark.commands.options import HOW, options
+from gradmark.records import Cell, Run, Settings
 
 if TYPE_CHECKING:
     from gradmark.gate.configuration import Configuration
+    from gradmark.measure.orchestrator import Orchestrator
+    from gradmark.measure.plan import Plan
     from gradmark.records.finding import Gate
 
 FORMATS = ["table", "markdown", "junit", "bencher", "github-benchmark", "json"]
-
-
-@click.command()
-@click.option(
-    "--against", metavar="REF", help="Build this git revision, and measure both side by side, times included."
+baseline_option = click.option(
+    "--baseline", "file", type=click.Path(path_type=Path), help="The baseline. Default: gradmark-baseline.json."
 )
-@click.option("--pairs", type=click.IntRange(2), default=12, show_default=True, help="Pairs of processes for each row.")
+
+
+@click.command(cls=MeasuringCommand)
+@click.argument("select", nargs=-1)
+@options("engines", "keyword")
+@baseline_option
+@click.option("--against", metavar="REF", help="Build this git revision and measure both side by side, with times.")
 @click.option(
-    "--budget", "budgets", multiple=True, metavar="METRIC=AMOUNT", help="Such as time=2%; wins over the file."
+    "--budget",
+    "budgets",
+    multiple=True,
+    metavar="METRIC=AMOUNT",
+    help="Such as time=2%; repeatable; overrides pyproject.toml.",
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--output", type=click.Path(path_type=Path), help="Write the format there; the table is still shown.")
-@gating
+@measuring("pairs", "instructions", *HOW)
 def command(
     select: tuple[str, ...],
     engines: tuple[str, ...],
     keyword: str | None,
-    file: Path,
+    file: Path | None,
     against: str | None,
-    pairs: int,
     budgets: tuple[str, ...],
     form: str,
     output: Path | None,
-    settings: Settings,
+    pairs: int,
+    invocation: Invocation,
 ) -> None:
     """Has anything become worse?
 
@@ -49,55 +60,151 @@ def command(
     """
     from gradmark.gate.configuration import read
     from gradmark.records.finding import EXIT_CODES
+    from gradmark.store import baselines
 
-    said = read(budgets)
-    cells = planned(said, select, engines, keyword)
+    configuration = read(budgets)
+    chosen = Chosen(tuple(select or configuration.select), tuple(engines or configuration.engines), keyword)
     if against is not None:
-        gate = side_by_side(against, cells, settings, said, pairs)
+        gate = side_by_side(invocation, chosen, configuration, against, pairs)
     else:
-        gate = exactly(cells, settings, said, file, whole=not (select or engines or keyword))
+        whole = not (select or engines or keyword)
+        gate = exactly(invocation, chosen, configuration, file or baselines.FILE, whole=whole)
     show(gate, form, output)
     sys.exit(EXIT_CODES[gate.answer])
 
 
-def exactly(cells: Sequence[Cell], settings: Settings, said: "Configuration", file: Path, *, whole: bool) -> "Gate":
+@dataclass(frozen=True)
+class Chosen:
+    """What is checked: as pyproject.toml says, or as was asked for."""
+
+    select: tuple[str, ...]
+    engines: tuple[str, ...]
+    keyword: str | None
+
+    def plan(
+        self, invocation: Invocation, settings: Settings, worked: Callable[[str], bool] = lambda _: False
+    ) -> "Plan":
+        """The plan. An engine that cannot be used any more is no error if it worked before: its rows will say it."""
+        from gradmark.errors import EngineError
+        from gradmark.measure import plan, process
+        from gradmark.workloads.selection import select_rows
+
+        rows = select_rows(self.select, self.keyword)
+        try:
+            return invocation.plan(rows, self.engines, settings=settings)
+        except EngineError:
+            surveys = plan.survey(self.engines, process.run, settings)
+            broken = [name for name, survey in surveys.items() if survey.capabilities is None]
+            if not broken or not all(map(worked, broken)):
+                raise
+            return invocation.plan_of_cells(plan.cells_of(rows, self.engines, full=settings.full), settings)
+
+
+def exactly(
+    invocation: Invocation, chosen: Chosen, configuration: "Configuration", file: Path, *, whole: bool
+) -> "Gate":
     """Exact metrics against the baseline file. What is out of its budget is counted again, and fails if it is again."""
     import msgspec
 
     from gradmark.gate import exact
-    from gradmark.measure import environment
     from gradmark.records.finding import Gate, merged
     from gradmark.store import baselines
 
     before = baselines.load(file)
-    if not whole:  # cells that were not asked for did not vanish
-        asked = {baselines.key(cell) for cell in cells}
-        before = msgspec.structs.replace(before, cells={n: kept for n, kept in before.cells.items() if n in asked})
-    here = baselines.described(environment.collect())
-    findings = exact.compare(before, inspected(cells, settings), here, said)
-    doubtful = {finding.cell for finding in findings if finding.word == "fail"}
-    if doubtful:
-        again = inspected([cell for cell in cells if baselines.key(cell) in doubtful], settings)
-        only = msgspec.structs.replace(before, cells={n: k for n, k in before.cells.items() if n in doubtful})
-        findings = merged(findings, exact.agreeing(findings, exact.compare(only, again, here, said)))
-    differing = exact.unlike(before.environment, here)
-    skipped = dict.fromkeys(finding.metric for finding in findings if finding.word == "not compared")
-    notes = list(differing.values())
-    if skipped:
-        notes.append(f"not compared, because of that: {', '.join(skipped)}; the rest compares on any machine")
-    return Gate(against=str(file), findings=findings, notes=notes)
+    settings = msgspec.structs.replace(invocation.settings, processes=0)
+
+    def worked(engine: str) -> bool:
+        names = [
+            name.partition("@")[2].partition(" of ")[0] for name, kept in before.cells.items() if kept.status == "ok"
+        ]
+        return engine in names
+
+    with orchestrating(invocation, lambda: chosen.plan(invocation, settings, worked)) as (orchestrator, _):
+        run = counted(orchestrator, orchestrator.cells)
+        if not whole:  # cells that were not asked for did not vanish
+            before = baselines.only(before, run.planned)
+        here = baselines.described(run.environment)
+        findings = exact.compare(before, run.measurements, here, configuration)
+        doubtful = {finding.cell for finding in findings if finding.word == "fail"}
+        if doubtful:
+            again = [cell for cell in run.planned if baselines.key(cell) in doubtful]
+            run = counted(orchestrator, again, again=True)
+            ids = {cell.id for cell in again}
+            repeated = [measurement for measurement in run.measurements if measurement.cell.id in ids]
+            second = exact.compare(baselines.only(before, again), repeated, here, configuration)
+            findings = merged(findings, exact.agreeing(findings, second))
+        orchestrator.finish()
+    return Gate(against=str(file), findings=findings, differing=exact.unlike(before.environment, here))
 
 
-def side_by_side(name: str, cells: Sequence[Cell], settings: Settings, said: "Configuration", pairs: int) -> "Gate":
+def counted(orchestrator: "Orchestrator", cells: Sequence[Cell], *, again: bool = False) -> Run:
+    """Exact metrics of the cells, with instructions if they are asked for."""
+    orchestrator.inspect(cells, again=again)
+    if orchestrator.settings.instructions:
+        orchestrator.count(cells)
+    return orchestrator.run
+
+
+def side_by_side(
+    invocation: Invocation, chosen: Chosen, configuration: "Configuration", against: str, pairs: int
+) -> "Gate":
     """Everything against another revision."""
-    from gradmark.commands.gating import progress
-    from gradmark.revisions.checkout import build
-    from gradmark.revisions.contest import Contest
+    import dataclasses
 
-    click.echo(f"building {name}", err=True)
-    revision = build(name, said.build)
-    with progress(len(cells) * (2 + pairs)) as step:
-        return Contest(revision, cells, settings).decide(said, pairs, step)
+    import msgspec
+
+    from gradmark.commands.progress import working
+    from gradmark.measure import plan, process
+    from gradmark.records.finding import Gate
+    from gradmark.revisions import checkout, contest
+
+    if invocation.begun is not None:
+        refuse_other_commit(invocation.begun)
+    else:  # a branch may have moved on when the run is resumed
+        pinned = _pinned(invocation.arguments, checkout.commit_of(against))
+        invocation = dataclasses.replace(invocation, arguments=pinned)
+    with working(f"building {against}"):
+        revision = checkout.build(against, configuration.build)
+    settings = contest.settings_of(invocation.settings, pairs)
+
+    def worked(engine: str) -> bool:
+        (survey,) = plan.survey([engine], lambda job: process.run(job, place=revision.before), settings).values()
+        return survey.capabilities is not None
+
+    def of_both_sides() -> "Plan":
+        made = chosen.plan(invocation, settings, worked)
+        # what is known of an engine here need not be true of the other revision
+        return msgspec.structs.replace(made, cells=contest.both_sides(made.cells), known=[])
+
+    with orchestrating(invocation, of_both_sides, revision.places) as (orchestrator, _):
+        rows = contest.rows_of(orchestrator.cells)
+        (findings,) = contest.decide([contest.Contest(rows, pairs)], orchestrator, configuration)
+        orchestrator.finish()
+    return Gate(against=revision.name, findings=findings, notes=contest.notes(pairs))
+
+
+def refuse_other_commit(begun: Run) -> None:
+    """Raises if the current folder has another commit than when the run began: half of a side would be of each."""
+    from gradmark.errors import RevisionError
+    from gradmark.measure import environment
+
+    was, now = begun.environment.commit, environment.collect().commit
+    if not begun.finished and was != now:
+        raise RevisionError(
+            f"run {begun.id} was begun at commit {was}, and this folder is at {now}; check that commit out, or "
+            "start a new run"
+        )
+
+
+def _pinned(arguments: Sequence[str], commit: str) -> list[str]:
+    """What was typed, with the commit in place of its name."""
+    pinned = list(arguments)
+    for place, word in enumerate(arguments):
+        if word == "--against":
+            pinned[place + 1] = commit
+        elif word.startswith("--against="):
+            pinned[place] = f"--against={commit}"
+    return pinned
 
 
 def show(gate: "Gate", form: str, output: Path | None) -> None:

@@ -10,10 +10,8 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gradmark.analyse.histories import Found, Histories
-    from gradmark.records import Run
-
-PHASES = ["total", "forward", "backward", "primal"]
+    from gradmark.analyse.histories import ChangePoint, Histories
+    from gradmark.records import Cell, Run
 
 
 @click.command()
@@ -21,13 +19,15 @@ PHASES = ["total", "forward", "backward", "primal"]
 @click.option(
     "--since", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]), help="Only runs from this day (UTC) on."
 )
-@click.option("--phase", type=click.Choice(PHASES), default="total", show_default=True)
+@click.option(
+    "--metric", "--phase", "name", default="total", show_default=True, help="What to follow: total, allocations, …"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print every point and change.")
 @click.option("--store", type=click.Path(path_type=Path), default=None, help="Folder of run files.")
 def command(
-    select: tuple[str, ...], since: datetime.datetime | None, phase: str, as_json: bool, store: Path | None
+    select: tuple[str, ...], since: datetime.datetime | None, name: str, as_json: bool, store: Path | None
 ) -> None:
-    """Show how times went from run to run, and where they stepped up or down.
+    """Show how a metric went from run to run, and where it stepped up or down.
 
     SELECT is a workload, a suite or a glob. Runs of unlike machines are separate series. What moves all cells of an
     engine at once is shown once, and accuses no cell.
@@ -36,45 +36,61 @@ def command(
 
     from gradmark.analyse.histories import histories
 
-    found = histories([_only(run, select) for run in _runs(store, since)], phase)
+    found = histories(_runs(store, since), name, lambda cell: _selected(cell, select))
+    if not found.series:
+        _refuse_unknown(name)
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
     else:
-        show(found, phase)
+        show(found)
 
 
 def _runs(store: Path | None, since: datetime.datetime | None) -> "list[Run]":
+    """The kept runs, oldest first. A file that cannot be read is named and left out."""
     from gradmark.errors import StoreError
-    from gradmark.store import runs
+    from gradmark.store import listing, runs
 
-    found = []
     folder = store or runs.FOLDER
-    for path in sorted(folder.glob("*.json")):
+    read = []
+    for kept in listing.headers(folder):
+        # When a run was started is known without reading all of it.
+        if since is not None and not kept.problem and kept.started < since.replace(tzinfo=datetime.UTC).isoformat():
+            continue
         try:
-            run = runs.load(path)
+            read.append(_one_build(runs.load(Path(kept.path))))
         except StoreError as error:
             click.echo(f"left out: {error}", err=True)
-            continue
-        if since is None or datetime.datetime.fromisoformat(run.started) >= since.replace(tzinfo=datetime.UTC):
-            found.append(run)
-    if not found:
+    if not read:
         raise StoreError(f"no run in {folder}{f' since {since:%Y-%m-%d}' if since else ''}; `gradmark run` makes one")
-    return found
+    return read
 
 
-def _only(run: "Run", select: tuple[str, ...]) -> "Run":
-    """The run with the cells that were asked for."""
+def _one_build(run: "Run") -> "Run":
+    """Without the cells of two builds that were compared: they are no points of a series."""
     import msgspec
 
-    if not select:
-        return run
-    kept = [
-        m for m in run.measurements if any(p == m.cell.suite or fnmatch.fnmatch(m.cell.workload, p) for p in select)
-    ]
-    return msgspec.structs.replace(run, measurements=kept)
+    return msgspec.structs.replace(run, measurements=[m for m in run.measurements if not m.cell.side])
 
 
-def show(found: "Histories", phase: str) -> None:
+def _refuse_unknown(name: str) -> None:
+    """What the registry does not have is a phase that an engine declares; no run has this one."""
+    from gradmark.errors import SelectionError
+    from gradmark.records.metric import REGISTRY, is_known
+
+    if not is_known(name):
+        names = ", ".join(entry.name for entry in REGISTRY)
+        raise SelectionError(f"Expected a metric, got {name!r}, which no kept run has. Known metrics: {names}.")
+
+
+def _selected(cell: "Cell", select: tuple[str, ...]) -> bool:
+    """Whether a cell was asked for: by its suite, its workload, or its row."""
+    return not select or any(
+        pattern == cell.suite or fnmatch.fnmatchcase(cell.workload, pattern) or fnmatch.fnmatchcase(cell.row, pattern)
+        for pattern in select
+    )
+
+
+def show(found: "Histories") -> None:
     """For each machine a line for each series, its changes below it; then the plots."""
     import shutil
 
@@ -84,27 +100,27 @@ def show(found: "Histories", phase: str) -> None:
         click.echo("no cell of that name in the kept runs; `gradmark list` shows workloads and runs")
     columns = shutil.get_terminal_size().columns
     for machine in dict.fromkeys(series.machine for series in found.series):
-        for line in (*_lines(found, machine), *levels(found, machine, phase, columns)):
+        for line in (*_lines(found, machine), *levels(found, machine, columns)):
             click.echo(line)
 
 
 def _lines(found: "Histories", machine: str) -> "Iterator[str]":
-    from gradmark.units import percent, time
+    from gradmark.records.metric import metric
+    from gradmark.units import percent, text
 
+    unit = metric(found.metric).unit
     yield machine
     for group in found.together:
         for change in group.changes if group.machine == machine else []:
-            yield f"  together on {group.engine}: {_words(change)}: {change.cause}"
+            yield f"  together on {group.engine}: {_words(change)}: {change.reason}"
     for series in found.series:
         if series.machine == machine:
-            first, last = series.points[0].floor_ns, series.points[-1].floor_ns
-            count = len(series.points)
-            yield f"  {series.cell}  {count} runs  {time(first)} → {time(last)} ({percent(last / first)})"
+            first, last = series.points[0].number.value, series.points[-1].number.value
+            count, moved = len(series.points), f" ({percent(last / first)})" if first else ""
+            yield f"  {series.cell}  {count} runs  {text(unit, first)} → {text(unit, last)}{moved}"
             yield from (f"    {_words(change)}" for change in series.changes)
 
 
-def _words(change: "Found") -> str:
-    from gradmark.units import percent
-
+def _words(change: "ChangePoint") -> str:
     commit = f", commit {change.commit[:12]}" if change.commit else ""
-    return f"{percent(change.ratio)} from {change.started} on (run {change.run}{commit})"
+    return f"{change.step} from {change.started} on (run {change.run}{commit})"

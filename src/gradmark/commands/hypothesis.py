@@ -1,40 +1,61 @@
-"""`gradmark hypothesis`: a claim, its two arms, the measured verdict."""
+"""`gradmark hypothesis`: tests performance claims."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from gradmark.commands.measuring import measure, measuring
+from gradmark.commands.measuring import Invocation, MeasuringCommand, measure, measuring
+from gradmark.commands.options import SAMPLING
 from gradmark.commands.verdicts import exit_code, print_verdicts
 from gradmark.errors import SelectionError
-from gradmark.records import Cell, Settings
+from gradmark.records import Cell
 
 if TYPE_CHECKING:
     from gradmark.analyse.hypotheses import Arm, Hypothesis
+    from gradmark.measure.plan import Plan
 
 
-@click.command()
+@click.command(cls=MeasuringCommand)
 @click.argument("names", nargs=-1)
-@measuring
-def command(names: tuple[str, ...], settings: Settings, store: Path) -> None:
-    """Test hypotheses: NAMES of built-in ones, or Python files with your own; all built-in ones without it.
+@measuring(*SAMPLING)
+def command(names: tuple[str, ...], invocation: Invocation) -> None:
+    """Test performance claims: built-in ones by name, or your own from Python files. Default: all built-in ones.
 
     Exit code 1 when one is refuted, 3 when one cannot be decided.
     """
-    import msgspec
-
-    from gradmark.analyse.hypotheses import LEAST_ROUNDS, judge
+    from gradmark.analyse.hypotheses import judge
 
     chosen = choose(names)
-    settings = msgspec.structs.replace(settings, processes=max(settings.processes, LEAST_ROUNDS))
-    cells = {cell.id: cell for hypothesis, file in chosen for cell in cells_of(hypothesis, file)}
-    run, path = measure(list(cells.values()), settings, store)
+    run, path = measure(invocation, lambda: planned(invocation, chosen))
     verdicts = [judge(hypothesis, run.measurements) for hypothesis, _ in chosen]
     print_verdicts(verdicts)
     click.echo(f"\nrun file: {path}")
     sys.exit(exit_code(verdicts))
+
+
+def planned(invocation: Invocation, chosen: "Sequence[tuple[Hypothesis, str | None]]") -> "Plan":
+    """Both arms of each hypothesis, once each, in enough rounds to decide."""
+    import msgspec
+
+    from gradmark.analyse.hypotheses import LEAST_ROUNDS
+    from gradmark.errors import EngineError
+    from gradmark.measure import plan, process
+
+    rounds = max(invocation.settings.processes, LEAST_ROUNDS)
+    settings = msgspec.structs.replace(invocation.settings, processes=rounds)
+    cells = {cell.id: cell for hypothesis, file in chosen for cell in cells_of(hypothesis, file)}
+    surveys = plan.survey([cell.engine for cell in cells.values()], process.run, settings)
+    for survey in surveys.values():
+        if survey.capabilities is None:
+            raise EngineError(survey.message)
+    placed = [
+        msgspec.structs.replace(cell, device=can.devices[0]) if (can := surveys[cell.engine].capabilities) else cell
+        for cell in cells.values()
+    ]
+    return invocation.plan_of_cells(placed, settings)
 
 
 def choose(names: tuple[str, ...]) -> "list[tuple[Hypothesis, str | None]]":
@@ -91,5 +112,7 @@ def _cell(arm: "Arm", file: str | None) -> Cell:
         workload=workload.name,
         suite=workload.suite,
         params=dict(arm.params),
+        kind=workload.kind,
+        dtype=workload.dtypes[0],
         file=file if own else None,
     )

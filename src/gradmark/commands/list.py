@@ -1,8 +1,21 @@
 """`gradmark list`: workloads, engines, runs."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gradmark.store.listing import Listed
+
+# A list is read downwards: longer lines only move its parts away from each other.
+WIDEST = 100
+# The longest verb.
+VERB = len("hypothesis")
+# A test goes on by running it again.
+NOT_RESUMED = ("pytest",)
 
 
 @click.command()
@@ -50,18 +63,50 @@ def engines() -> None:
 
 
 def runs(store: Path | None) -> None:
-    """Kept runs, oldest first; a damaged file is named, not hidden."""
-    from gradmark.errors import StoreError
+    """Kept runs, oldest first: what was run, and how far it got; a damaged file is named, not hidden."""
+    import shutil
+
+    from gradmark.store import listing
     from gradmark.store import runs as files
 
     folder = store or files.FOLDER
-    click.echo(f"runs in {folder}")
-    for path in sorted(folder.glob("*.json")):
-        try:
-            run = files.load(path)
-        except StoreError as error:
-            click.echo(f"  {path.stem}  {error}")
-            continue
-        ok = sum(m.status == "ok" for m in run.measurements)
-        state = "" if run.finished else "  interrupted: gradmark run --resume " + run.id
-        click.echo(f"  {run.id}  {run.started}  {ok} of {len(run.planned)} cells ok{state}")
+    columns = min(shutil.get_terminal_size().columns, WIDEST)
+    click.echo(f"runs in {folder} (times are UTC)")
+    for run in listing.headers(folder):
+        for line in lines(run, columns):
+            click.echo(line)
+
+
+def lines(run: "Listed", columns: int) -> "Iterator[str]":
+    """When and how far; what on which engines; how to go on if it was interrupted."""
+    from gradmark.commands.measuring import command_to_resume
+    from gradmark.report.model.characters import one_line
+
+    if run.problem:
+        yield f"  {one_line(run.id)}  unreadable"
+        yield f"      {one_line(run.problem)}"
+        return
+    when = run.started[:16].replace("T", " ")
+    yield f"  {one_line(run.id)}  {when}  {one_line(run.verb):{VERB}}  {state(run)}"
+    room = columns - len("      " + " on ")
+    engines = few(run.engines, room // 2)
+    yield f"      {few(run.workloads, room - len(engines))} on {engines}"
+    if not (run.finished or run.running or run.verb in NOT_RESUMED):
+        yield f"      continue with: {command_to_resume(run, Path(run.path))}"
+
+
+def state(run: "Listed") -> str:
+    """How many cells ran, or how much of an unfinished run is done."""
+    if run.finished:
+        return f"{run.ok} of {run.cells} cells ok"
+    return f"{'running' if run.running else 'interrupted'}, {run.share:.0%} done"
+
+
+def few(names: "Sequence[str]", room: int) -> str:
+    """As many of the names as there is room for, at least one, and how many more there are."""
+    for count in range(len(names), 0, -1):
+        rest = len(names) - count
+        text = ", ".join(names[:count]) + (f" and {rest} more" if rest else "")
+        if len(text) <= room or count == 1:
+            return text
+    return "nothing"

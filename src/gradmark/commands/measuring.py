@@ -1,132 +1,244 @@
-"""What the measuring verbs share: their options, and a run with progress."""
+"""What the measuring verbs share: plans, `--resume`, and a run that is kept while it is measured.
 
-from collections.abc import Callable, Sequence
+In: what was typed. Out: an `Invocation` for the verb, and an orchestrator with progress, a run file, and advice on how
+to go on after an interruption.
+"""
+
+import contextlib
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradmark.errors import SelectionError
-from gradmark.records import Cell, Run, Settings
+from gradmark.commands.options import OF_OUTPUT, SAMPLING, options, settings_of
+from gradmark.errors import StoreError
+from gradmark.records import Cell, Measurement, Run, Settings
 
-DEFAULT_ENGINE = "tapegrad"
-
-
-def _memory(context: click.Context, parameter: click.Parameter, value: float) -> int:
-    return int(_number(context, parameter, value) * 2**30)
-
-
-def _number(context: click.Context, parameter: click.Parameter, value: float) -> float:
-    if not 0.0 < value < 1e6:  # nan is not
-        raise click.BadParameter(f"expected a number above 0, got {value}", context, parameter)
-    return value
-
-
-OPTIONS = [
-    click.option("--quick/--full", "quick", default=True, help="Fewer sizes and processes, or all. Default: quick."),
-    click.option("--processes", type=click.IntRange(1), help="Fresh processes for each cell. Default: 5, full 10."),
-    click.option("--seed", default=0, show_default=True, help="Of the inputs and of the order of the cells."),
-    click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of each engine."),
-    click.option(
-        "--timeout", type=float, default=60.0, show_default=True, metavar="S", callback=_number, help="Of one process."
-    ),
-    click.option(
-        "--memory-limit", type=float, default=8.0, show_default=True, metavar="GIB", callback=_memory, help="Likewise."
-    ),
-    click.option("--memory/--no-memory", default=True, help="Count allocations and bytes with memray. Default: yes."),
-    click.option("--instructions", is_flag=True, help="Count machine instructions with callgrind; slow."),
-    click.option("--pin/--no-pin", default=True, help="Keep workers on one core. Default: yes."),
-    click.option(
-        "--store", type=click.Path(path_type=Path), default=None, help="Folder of run files. Default: .gradmark/runs."
-    ),
-]
-
-
-dtype_option = click.option(
-    "--dtype",
-    "dtypes",
-    multiple=True,
-    type=click.Choice(["float32", "float64"]),
-    help="Of tensors; again for both. Default: float32, full both.",
-)
-
-
-def refuse_nothing(cells: Sequence[Cell], dtypes: Sequence[str]) -> None:
-    """Raises if no workload has what was asked for."""
-    if not cells:
-        raise SelectionError(f"no selected workload has {' or '.join(dtypes)}; functions of numbers have only float64")
-
-
-def measuring(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options; they arrive as `settings` and `store`."""
-
-    def wrapped(
-        quick: bool,
-        processes: int | None,
-        seed: int,
-        threads: int,
-        timeout: float,
-        memory_limit: int,
-        memory: bool,
-        instructions: bool,
-        pin: bool,
-        store: Path | None,
-        **rest: Any,
-    ) -> Any:
-        settings = Settings(
-            processes=processes or (5 if quick else 10),
-            blocks=8 if quick else 20,
-            seed=seed,
-            threads=threads,
-            timeout_s=timeout,
-            memory_limit_bytes=memory_limit,
-            memory=memory,
-            instructions=instructions,
-            pin=pin,
-            full=not quick,
-        )
-        from gradmark.store import runs
-
-        return function(settings=settings, store=store or runs.FOLDER, **rest)
-
-    wrapped.__doc__ = function.__doc__
-    for option in reversed(OPTIONS):
-        wrapped = option(wrapped)
-    return wrapped
-
-
-def measure(cells: Sequence[Cell], settings: Settings, store: Path) -> tuple[Run, Path]:
-    """A new run of these cells, kept in the store."""
-    from gradmark.measure.orchestrator import new_run
-
-    return carry_out(new_run(cells, settings), store)
-
-
-def carry_out(run: Run, store: Path, path: Path | None = None) -> tuple[Run, Path]:
-    """Measures what a run still lacks, with progress and the time left; what is measured is on disk at any moment."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
+if TYPE_CHECKING:
     from gradmark.measure.orchestrator import Orchestrator
+    from gradmark.measure.plan import Chosen, Plan
+    from gradmark.measure.process import Place
+    from gradmark.store.listing import Listed
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """What was typed, as far as all measuring verbs understand it."""
+
+    verb: str
+    arguments: list[str]
+    settings: Settings
+    store: Path
+    begun: Run | None = None  # the run that goes on, and its file
+    path: Path | None = None
+
+    def plan(
+        self,
+        chosen: "Chosen",
+        engines: Sequence[str],
+        *,
+        settings: Settings | None = None,
+        full: bool | None = None,
+        dtypes: Sequence[str] = (),
+    ) -> "Plan":
+        """The plan of engines on what was chosen: engines are asked what they can do, functions are tried.
+
+        full: whether the plan has all sizes, if not as the settings say. An engine that cannot be used is an error.
+        """
+        import msgspec
+
+        from gradmark.commands.progress import working
+        from gradmark.measure import plan, process
+
+        settings = settings or self.settings
+        sizes = settings if full is None else msgspec.structs.replace(settings, full=full)
+        asked = plan.Request(chosen=chosen, engines=engines, dtypes=dtypes)
+        with working("asking the engines what they can do", quiet=True):
+            made = plan.make_plan(asked, sizes, process.run, verb=self.verb, stop=process.end_all)
+        for problem in made.left_out.values():
+            click.echo(f"left out: {problem}", err=True)
+        return msgspec.structs.replace(made, settings=settings, arguments=self.arguments)
+
+    def plan_of_cells(self, cells: Sequence[Cell], settings: Settings | None = None) -> "Plan":
+        """The plan of cells that are chosen already."""
+        from gradmark.measure.plan import Plan
+
+        settings = settings or self.settings
+        return Plan(verb=self.verb, arguments=self.arguments, cells=list(cells), settings=settings)
+
+
+class MeasuringCommand(click.Command):
+    """A verb that measures. With --resume it is called as it was when the run began; new output options count."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """The context of what was typed, or of what was typed when the run began."""
+        typed = list(args)
+        context = super().make_context(info_name, args, parent, **extra)
+        verb = " ".join(context.command_path.split()[1:])
+        name = context.params.get("resume")
+        if name is None:
+            context.obj = _Typed(verb, typed)
+            return context
+        _refuse_planning(self, context)
+        path, begun = _begun(name, verb, context.params["store"] or _default_store())
+        arguments = [*begun.arguments, *_of_output(context, self)]
+        context = super().make_context(info_name, arguments, parent, **extra)
+        context.obj = _Typed(verb, begun.arguments, begun, path)
+        return context
+
+
+@dataclass(frozen=True)
+class _Typed:
+    verb: str
+    arguments: list[str]
+    begun: Run | None = None
+    path: Path | None = None
+
+
+def _of_output(context: click.Context, command: click.Command) -> list[str]:
+    """The options of output that were typed, as one would type them again."""
+    typed = []
+    for parameter in command.params:
+        name = parameter.name or ""
+        if name not in OF_OUTPUT or name == "resume" or not chosen_by_user(name, context):
+            continue
+        value = context.params[name]
+        typed += [parameter.opts[-1]] if value is True else [parameter.opts[-1], str(value)]
+    return typed
+
+
+def chosen_by_user(option: str, context: click.Context | None = None) -> bool:
+    """Whether an option was given on the command line."""
+    source = (context or click.get_current_context()).get_parameter_source(option)
+    return source is click.core.ParameterSource.COMMANDLINE
+
+
+def measuring(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Adds these options of OPTIONS. Those on how to measure arrive as `invocation`, the others by their names.
+
+    It stands next to the function: all other options are above it.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @click.pass_obj
+        def wrapped(typed: _Typed, /, **given: Any) -> Any:
+            how = {name: given.pop(name) for name in SAMPLING if name in given}
+            store = how.pop("store") or _default_store()
+            how.pop("resume")
+            invocation = Invocation(typed.verb, typed.arguments, settings_of(**how), store, typed.begun, typed.path)
+            return function(invocation=invocation, **given)
+
+        wrapped.__doc__ = function.__doc__
+        return options(*names)(wrapped)
+
+    return decorate
+
+
+def measure(invocation: Invocation, plan: Callable[[], "Plan"]) -> tuple[Run, Path]:
+    """Carries out a plan, or the rest of the run that is resumed."""
+    with orchestrating(invocation, plan) as (orchestrator, path):
+        return orchestrator.carry_out(), path
+
+
+@contextlib.contextmanager
+def orchestrating(
+    invocation: Invocation, plan: Callable[[], "Plan"], places: Mapping[str, "Place"] | None = None
+) -> Iterator[tuple["Orchestrator", Path]]:
+    """An orchestrator with progress, whose run is on disk at any moment, and the file that it is in.
+
+    The plan is made only for a new run. A run that is finished is opened to be shown: nothing is measured.
+    """
+    from gradmark.commands.progress import progress
+    from gradmark.measure.orchestrator import Orchestrator, begin
     from gradmark.store import runs
 
-    runs.ready(store)
-    path = path or runs.path_of(run, store)
-    runs.ready(path.parent)
-    orchestrator = Orchestrator(run, lambda grown: runs.save(grown, path))
-    columns = [
-        BarColumn(20),
-        TextColumn("{task.completed}/{task.total}"),
-        TimeRemainingColumn(elapsed_when_finished=True),
-    ]
-    console = Console(stderr=True)
+    known: Sequence[Measurement] = ()
+    if invocation.begun is not None and invocation.path is not None:
+        if invocation.begun.finished:
+            with Orchestrator(invocation.begun, _refuse_event) as orchestrator:
+                yield orchestrator, invocation.path
+            return
+        journal = runs.Journal.resume(invocation.path)
+    else:
+        planned = plan()
+        runs.ready(invocation.store)
+        known = planned.known
+        journal = runs.Journal.begin(begin(planned), invocation.store)
     try:
-        with Progress(*columns, TextColumn("{task.description}", markup=False), console=console, transient=True) as bar:
-            task = bar.add_task("", total=None)
-            for step in orchestrator.steps():
-                bar.update(task, total=step.steps, completed=step.done, description=step.text)
+        with (
+            progress() as watch,
+            Orchestrator(journal.run, journal, known=known, places=places, watch=watch) as orchestrator,
+        ):
+            yield orchestrator, journal.path
     except KeyboardInterrupt:
-        place = "" if store == runs.FOLDER else f" --store {store}"
-        click.echo(f"interrupted; go on with: gradmark run --resume {run.id}{place}", err=True)
+        click.echo(f"interrupted; go on with: {command_to_resume(journal.run, journal.path)}", err=True)
         raise click.Abort from None
-    return orchestrator.run, path
+    finally:
+        journal.close()
+
+
+def command_to_resume(run: "Run | Listed", path: Path) -> str:
+    """What to type to go on with a run."""
+    folder = path.parent
+    store = "" if folder.resolve() == _default_store().resolve() else f" --store {shlex.quote(str(folder))}"
+    return f"gradmark {run.verb} --resume {run.id}{store}"
+
+
+def _default_store() -> Path:
+    from gradmark.store import runs
+
+    return runs.FOLDER
+
+
+def _refuse_event(_event: object) -> None:
+    raise AssertionError("a finished run is not measured any further")
+
+
+def _refuse_planning(command: click.Command, context: click.Context) -> None:
+    planning = [p for p in command.params if p.name not in OF_OUTPUT and chosen_by_user(p.name or "", context)]
+    if planning:
+        names = ", ".join(
+            max(p.opts, key=len) if isinstance(p, click.Option) else p.make_metavar(context).strip("[].")
+            for p in planning
+        )
+        raise click.UsageError(f"--resume continues a run as it was planned; leave out {names}", context)
+
+
+def _begun(name: str, verb: str, store: Path) -> tuple[Path, Run]:
+    """The run to go on with, and its file: of this verb, and begun on this machine."""
+    from gradmark.store import listing, runs
+
+    if name == "latest":
+        unfinished = [kept for kept in listing.headers(store) if kept.verb == verb and not kept.finished]
+        if not unfinished:
+            raise StoreError(f"no unfinished run of `gradmark {verb}` in {store}; `gradmark list runs` shows all runs")
+        path = Path(unfinished[-1].path)
+    else:
+        path = runs.find(name, store)
+    begun = runs.load(path)
+    if begun.verb == "pytest":
+        raise StoreError(f"run {begun.id} was made by a test; run the test again with pytest")
+    if begun.verb != verb:
+        raise StoreError(
+            f"run {begun.id} was made by `gradmark {begun.verb}`; go on with: {command_to_resume(begun, path)}"
+        )
+    if not begun.finished:
+        _refuse_elsewhere(begun)
+    return path, begun
+
+
+def _refuse_elsewhere(begun: Run) -> None:
+    """Raises if the rest of a run would be measured on another machine."""
+    from gradmark.errors import UnlikeRunsError
+    from gradmark.measure import environment
+
+    differences = begun.environment.unlike(environment.collect())
+    if differences:
+        raise UnlikeRunsError(
+            f"run {begun.id} was begun elsewhere ({'; '.join(differences)}); unlike runs are not mixed: start a new one"
+        )

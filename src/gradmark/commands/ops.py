@@ -1,53 +1,51 @@
 """`gradmark ops`: operator by operator, what each costs and how exact it is."""
 
+import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from gradmark import units
 from gradmark.analyse.operators import Operation, operations
-from gradmark.commands.measuring import DEFAULT_ENGINE, dtype_option, measure, measuring, refuse_nothing
+from gradmark.commands.measuring import Invocation, MeasuringCommand, measure, measuring
+from gradmark.commands.options import DEFAULT_ENGINE, SAMPLING
+from gradmark.commands.run import exit_code
 from gradmark.engines import discovery
-from gradmark.records import Cell, Settings
+
+if TYPE_CHECKING:
+    from gradmark.workloads.row import Selected
 
 # The workload of each kind.
 WORKLOADS = {"scalar": "operator", "tensor": "tensor_operator"}
 
 
-@click.command()
+@click.command(cls=MeasuringCommand)
 @click.argument("kinds", nargs=-1, type=click.Choice(list(WORKLOADS)))
-@click.option("-e", "--engine", "engines", multiple=True, help="Engine to measure; again for more. Default: tapegrad.")
-@dtype_option
-@measuring
-def command(
-    kinds: tuple[str, ...], engines: tuple[str, ...], dtypes: tuple[str, ...], settings: Settings, store: Path
-) -> None:
+@measuring("engines", "dtypes", *SAMPLING)
+def command(kinds: tuple[str, ...], engines: tuple[str, ...], dtypes: tuple[str, ...], invocation: Invocation) -> None:
     """Measure every operation by itself: what it adds to the same function without it.
 
-    KINDS is scalar (operations on numbers), tensor (on arrays), or nothing for both. Tensors are float32 unless told
-    otherwise.
+    KINDS is scalar (operations on numbers), tensor (on arrays), or nothing for both. Tensors are float32 by default,
+    and the default engine is tapegrad.
     """
-    engines = engines or (DEFAULT_ENGINE,)
-    for engine in engines:
-        discovery.check(engine)
-    cells = [cell for kind in dict.fromkeys(kinds or WORKLOADS) for cell in cells_of(kind, engines, dtypes)]
-    refuse_nothing(cells, dtypes)
-    run, path = measure(cells, settings, store)
-    for engine in engines:
-        for workload, dtype in dict.fromkeys((cell.workload, cell.dtype) for cell in cells):
+    chosen = discovery.chosen(engines or (DEFAULT_ENGINE,))
+    run, path = measure(invocation, lambda: invocation.plan(operators(kinds, dtypes), chosen, full=True, dtypes=dtypes))
+    for engine in chosen:
+        for workload, dtype in dict.fromkeys((cell.workload, cell.dtype) for cell in run.planned):
             same = [m for m in run.measurements if (m.cell.workload, m.cell.dtype) == (workload, dtype)]
             print_operations(engine, operations(same, engine), dtype if workload == WORKLOADS["tensor"] else None)
     click.echo(f"\nrun file: {path}")
+    sys.exit(exit_code(run))
 
 
-def cells_of(kind: str, engines: Sequence[str], dtypes: Sequence[str]) -> list[Cell]:
-    """The cells of one kind; of tensors in one dtype, unless more are asked for."""
-    from gradmark.measure import plan
+def operators(kinds: Sequence[str], dtypes: Sequence[str]) -> "list[Selected]":
+    """The workloads of these kinds, of all if none is named; tensors in one dtype, unless more are asked for."""
+    from gradmark.workloads.row import Selected
     from gradmark.workloads.selection import select
 
-    (workload,) = select([WORKLOADS[kind]])
-    return plan.cells_of([workload], engines, full=True, dtypes=dtypes or workload.dtypes[:1])
+    workloads = select([WORKLOADS[kind] for kind in dict.fromkeys(kinds or WORKLOADS)])
+    return [Selected(workload, dtypes=() if dtypes else workload.dtypes[:1]) for workload in workloads]
 
 
 def print_operations(engine: str, found: Sequence[Operation], dtype: str | None = None) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "own",
     metavar="FILE",
     multiple=True,
-    help="A Python file with hypotheses of your own, judged by what these runs measured; again for more.",
+    help="A Python file with hypotheses of your own, judged by what these runs measured; repeatable.",
 )
 @click.option("--open", "show", is_flag=True, help="Open it in a browser.")
 @click.option(
@@ -37,20 +37,38 @@ def command(names: tuple[str, ...], output: Path, own: tuple[str, ...], show: bo
     """Write a page that shows where time and memory go: tables, plots, verdicts.
 
     RUN is an id, the start of one, a file, or `latest`, which is the default. Of several runs the page shows the newest
-    measurement of each row, and the history of all.
+    measurement of each row, and the history of all. Files that cannot be read are named and left out.
     """
     from gradmark.commands.hypothesis import choose
     from gradmark.store import runs
 
     ready(output)
-    folder = store or runs.FOLDER
     claims = [hypothesis for hypothesis, _ in choose(own)] if own else []
-    write([runs.load(runs.find(name, folder)) for name in names or ("latest",)], output, claims)
+    write(load(names or ("latest",), store or runs.FOLDER), output, claims)
     click.echo(f"report: {output}")
     if show:
         import webbrowser
 
         webbrowser.open(output.resolve().as_uri())
+
+
+def load(names: Sequence[str], folder: Path) -> list[Run]:
+    """The runs of these names; what cannot be read is named and left out, unless nothing else is there."""
+    from gradmark.errors import StoreError
+    from gradmark.store import runs
+
+    loaded: list[Run] = []
+    problems: list[StoreError] = []
+    for path in [runs.find(name, folder) for name in names]:
+        try:
+            loaded.append(runs.load(path))
+        except StoreError as error:
+            problems.append(error)
+    if not loaded:
+        raise problems[0]
+    for problem in problems:
+        click.echo(f"left out: {problem}", err=True)
+    return loaded
 
 
 def ready(output: Path) -> None:
@@ -82,8 +100,6 @@ def write(runs: Sequence[Run], output: Path, own: "Sequence[Hypothesis]" = ()) -
 
 def against_baseline(runs: Sequence[Run]) -> Verdict | None:
     """The exact metrics of what the page shows against the baseline of the current folder; None where there is none."""
-    import msgspec
-
     from gradmark.gate import configuration, exact
     from gradmark.records.finding import Gate
     from gradmark.report.page.material import Material
@@ -93,11 +109,8 @@ def against_baseline(runs: Sequence[Run]) -> Verdict | None:
     if not baselines.FILE.is_file():
         return None
     shown = Material(runs).run
-    before = baselines.load(baselines.FILE)
     # A run need not have all of the baseline; what it has not measured is no finding.
-    measured = {baselines.key(m.cell) for m in shown.measurements}
-    there = {name: kept for name, kept in before.cells.items() if name in measured}
-    before = msgspec.structs.replace(before, cells=there)
+    before = baselines.only(baselines.load(baselines.FILE), [m.cell for m in shown.measurements])
     now = baselines.described(shown.environment)
     found = exact.compare(before, shown.measurements, now, configuration.read())
     gate = Gate(against=str(baselines.FILE), findings=found)
@@ -105,6 +118,6 @@ def against_baseline(runs: Sequence[Run]) -> Verdict | None:
     summary = f"against {gate.against}: {counts(gate) or 'nothing to compare'}"
     return Verdict(
         claim="nothing is worse than in the baseline",
-        verdict=words.get(gate.answer, "undecided") if there else "not measured",
+        verdict=words.get(gate.answer, "undecided") if before.cells else "not measured",
         evidence=[summary, *(" ".join(line.split()) for line in lines(gate)[:-1])],
     )

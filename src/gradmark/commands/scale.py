@@ -1,44 +1,41 @@
 """`gradmark scale`: cost against size, the sweep and the fit."""
 
+import sys
 from collections.abc import Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from gradmark.commands.measuring import DEFAULT_ENGINE, dtype_option, measure, measuring, refuse_nothing
+from gradmark.commands.measuring import Invocation, MeasuringCommand, measure, measuring
+from gradmark.commands.options import DEFAULT_ENGINE, SAMPLING
+from gradmark.commands.run import exit_code
 from gradmark.commands.showing import show
-from gradmark.engines import discovery
 from gradmark.errors import SelectionError
-from gradmark.records import Fit, Settings
+from gradmark.records import Fit
+
+if TYPE_CHECKING:
+    from gradmark.workloads.row import Selected
 
 
-@click.command()
-@click.argument("workload")
-@click.option("-e", "--engine", "engines", multiple=True, help="Engine to measure; again for more. Default: tapegrad.")
-@dtype_option
-@measuring
-def command(workload: str, engines: tuple[str, ...], dtypes: tuple[str, ...], settings: Settings, store: Path) -> None:
+@click.command(cls=MeasuringCommand)
+@click.argument("workload", required=False)
+@measuring("engines", "dtypes", *SAMPLING)
+def command(workload: str | None, engines: tuple[str, ...], dtypes: tuple[str, ...], invocation: Invocation) -> None:
     """Sweep the sizes of WORKLOAD and fit cost = a + b·n^p, for time, allocations, tape and memory.
 
-    n counts elementary operations; of tensors flops, or bytes. Tensors are swept in float32 unless told otherwise.
+    n counts elementary operations; for tensors flops, or bytes. Tensors are swept in float32 by default, and the
+    default engine is tapegrad.
     """
-    from gradmark.analyse.growth import LEAST_SIZES, families, growth
+    from gradmark.analyse.growth import families, growth
     from gradmark.analyse.scaling import counted_in
-    from gradmark.measure.plan import cells_of
-    from gradmark.workloads.selection import select
+    from gradmark.analyse.suspects import sentence
 
-    engines = engines or (DEFAULT_ENGINE,)
-    for engine in engines:
-        discovery.check(engine)
-    chosen = select([workload])
-    for one in chosen:
-        if not any(len([v for v in values if not isinstance(v, str)]) >= LEAST_SIZES for values in one.sizes.values()):
-            raise SelectionError(
-                f"{one.name} has no parameter with {LEAST_SIZES} sizes or more; `gradmark list` shows which do"
-            )
-    cells = cells_of(chosen, engines, full=True, dtypes=dtypes or [one.dtypes[0] for one in chosen])
-    refuse_nothing(cells, dtypes)
-    run, path = measure(cells, settings, store)
+    if workload is None:
+        raise click.UsageError("Missing argument 'WORKLOAD'.")
+    run, path = measure(
+        invocation,
+        lambda: invocation.plan(swept(workload, dtypes), engines or (DEFAULT_ENGINE,), full=True, dtypes=dtypes),
+    )
     show(run, "table")
     fitted, suspected = growth(run)
     counted = {key[0]: counted_in(members[0]) for key, members in families(run).items()}
@@ -46,12 +43,32 @@ def command(workload: str, engines: tuple[str, ...], dtypes: tuple[str, ...], se
         click.echo(f"\n{name}: cost = a + b·n^p, n counts {counted[name]}")
         for fit in fits:
             interval = f"{fit.low:.2f} to {fit.high:.2f}"
-            click.echo(f"  {fit.metric:12} p = {fit.p:.2f}  ({interval})  {fit.verdict}")
+            click.echo(f"  {fit.metric:17} p = {fit.p:.2f}  ({interval})  {fit.verdict}")
         for line in drawn(name, fits, counted[name]):
             click.echo(line)
-    for text in suspected:
-        click.echo(f"suspect: {text}")
+    for suspect in suspected:
+        click.echo(f"suspect: {sentence(suspect)}")
     click.echo(f"\nrun file: {path}")
+    sys.exit(exit_code(run))
+
+
+def swept(workload: str, dtypes: Sequence[str]) -> "list[Selected]":
+    """What is swept: tensors in one dtype, unless more are asked for."""
+    import dataclasses
+
+    from gradmark.analyse.growth import LEAST_SIZES
+    from gradmark.workloads.selection import select_rows
+
+    rows = select_rows([workload])
+    for row in rows:
+        sizes = {**row.workload.sizes, **row.sizes}
+        if not any(len([v for v in values if not isinstance(v, str)]) >= LEAST_SIZES for values in sizes.values()):
+            raise SelectionError(
+                f"{row.workload.name} has no parameter with {LEAST_SIZES} sizes or more; `gradmark list` shows which do"
+            )
+    if dtypes:
+        return rows
+    return [dataclasses.replace(row, dtypes=row.dtypes or row.workload.dtypes[:1]) for row in rows]
 
 
 def drawn(name: str, fits: Sequence[Fit], counted: str) -> list[str]:

@@ -1,1 +1,8 @@
-"""Stage 2: who differentiates. One adapter per file, one protocol."""
+"""Stage 2: who differentiates. One adapter per file, one protocol.
+
+Out: what an adapter is written with, `from gradmark.engines import Capabilities, Session, namespace`.
+"""
+
+from gradmark.engines.protocol import Capabilities, DeviceMemory, Engine, Session, bound, namespace
+
+__all__ = ["Capabilities", "DeviceMemory", "Engine", "Session", "bound", "namespace"]

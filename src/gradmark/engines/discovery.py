@@ -16,7 +16,7 @@ from gradmark.errors import EngineError, MissingEngineError, SelectionError
 
 BUILT_IN = {
     "null": "gradmark.engines.null:Null",
-    "python-floats": "gradmark.engines.python_floats:PythonFloats",
+    "python-floats": "gradmark.engines.floats:PythonFloats",
     "numpy": "gradmark.engines.numpy_arrays:NumpyArrays",
     "finite-difference": "gradmark.engines.finite_difference:FiniteDifference",
     "tapegrad": "gradmark.engines.tapegrad:Tapegrad",
@@ -41,8 +41,6 @@ PEERS = ("torch", "jax", "autograd", "mygrad", "casadi", "xad", "micrograd", "ti
 # `all` leaves out what does not differentiate, the oracle, and variants that only hypotheses and `also` need.
 NOT_COMPARED = ("null", "python-floats", "numpy", "finite-difference", "tapegrad:fresh", "tapegrad:recording-constants")
 EVERY = "all"
-# Where an engine computes, unless on the CPU.
-DEVICES = {"torch:cuda": "cuda"}
 ENTRY_POINTS = "gradmark.engines"
 
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from gradmark.engines.floats import FLOATS
 from gradmark.engines.protocol import Capabilities, Session, bound
-from gradmark.engines.python_floats import FLOATS
 from gradmark.errors import UnsupportedError
 from gradmark.records import Param
 from gradmark.workloads.workload import Workload

@@ -81,6 +81,14 @@ def operations(kind: str) -> ModuleType:
 Made = tuple[list[Any], tuple[Callable[..., Any], ...]]
 
 
+def device_name(platform: str) -> str:
+    """A platform of JAX under the name that rows have: `gpu` is CUDA or ROCm, as its runtime says."""
+    if platform != "gpu":
+        return platform
+    version = str(jax.devices()[0].client.platform_version)
+    return "rocm" if "rocm" in version.lower() else "cuda"
+
+
 class Jax:
     """Traced and compiled in the first call of each function."""
 
@@ -93,7 +101,11 @@ class Jax:
     def capabilities(self) -> Capabilities:
         """Scalars are arrays without axes."""
         return Capabilities(
-            kinds=("scalar", "tensor"), dtypes=("float32", "float64"), compiled=self.jitted, caches=self.jitted
+            kinds=("scalar", "tensor"),
+            dtypes=("float32", "float64"),
+            devices=(device_name(jax.default_backend()),),
+            compiled=self.jitted,
+            caches=self.jitted,
         )
 
     def refuse(self, count: int) -> None:
@@ -137,6 +149,7 @@ class Jax:
         wait = jax.block_until_ready
         wanted, (evaluate, record, propagate, together) = self.functions(workload, inputs, params)
         one = jnp.ones((), dtype=wanted[0].dtype)
+        place = device_name(next(iter(wanted[0].devices())).platform)
         y: Any = None
         vjp: Any = None
         found: Any = None
@@ -165,7 +178,7 @@ class Jax:
             wait(evaluate(*wanted))
 
         if self.jitted and count > MOST_SPLIT:
-            return Session(primal=value, forward=value, total=total, gradients=gradients)
+            return Session(primal=value, forward=value, total=total, gradients=gradients, device_name=place)
         return Session(
             primal=value,
             forward=forward,
@@ -173,6 +186,7 @@ class Jax:
             total=total,
             gradients=gradients,
             tape=tape,
+            device_name=place,
         )
 
 

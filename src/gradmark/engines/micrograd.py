@@ -6,8 +6,8 @@ from typing import Any
 
 from micrograd.engine import Value
 
+from gradmark.engines.floats import FLOATS
 from gradmark.engines.protocol import Capabilities, Session, bound, namespace
-from gradmark.engines.python_floats import FLOATS
 from gradmark.errors import UnsupportedError
 from gradmark.records import Param
 from gradmark.workloads.workload import Workload

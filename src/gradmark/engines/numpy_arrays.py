@@ -148,7 +148,7 @@ OTHERS: dict[str, Any] = {
     "scaled_dot_product_attention": attention,
     "constant": np.asarray,
 }
-ARRAYS = namespace({name: OTHERS.get(name) or getattr(np, name) for name in TENSOR_FUNCTIONS})
+ARRAYS = namespace({name: OTHERS.get(name) or getattr(np, name) for name in TENSOR_FUNCTIONS}, "numpy")
 
 
 class NumpyArrays:

@@ -4,13 +4,13 @@ In: a workload and its inputs. Out: a `Session` of functions without arguments, 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from types import ModuleType
 from typing import Any, Protocol
 
 from gradmark.errors import UnsupportedError
-from gradmark.records import Param, TapeSize
+from gradmark.records import Cell, Param, TapeSize
 from gradmark.workloads.workload import Workload
 
 
@@ -18,16 +18,26 @@ def namespace(functions: Mapping[str, Any], engine: str = "this engine") -> Modu
     """The `ops` of a workload. A module, because CPython looks attributes of modules up fastest and most steadily.
 
     A function that it lacks makes the workload unsupported, and says which function.
+
+    >>> ops = namespace({"sin": float.__neg__}, "my engine")
+    >>> ops.softplus
+    Traceback (most recent call last):
+    gradmark.errors.UnsupportedError: my engine has no softplus, which this function needs
     """
 
     def lacking(name: str) -> Any:
         if name.startswith("__"):  # Python itself asks modules for such names
             raise AttributeError(name)
-        raise UnsupportedError(f"{engine} has no {name}, which this function needs")
+        raise UnsupportedError(no_operation(engine, name))
 
-    made = ModuleType("ops")
-    vars(made).update(functions, __getattr__=lacking)
-    return made
+    ops = ModuleType("ops")
+    vars(ops).update(functions, __getattr__=lacking)
+    return ops
+
+
+def no_operation(engine: str, name: str) -> str:
+    """What a row says whose function needs an operation that the engine lacks. One wording: reports group by it."""
+    return f"{engine} has no {name}, which this function needs"
 
 
 def bound(workload: Workload, ops: Any, inputs: Sequence[Any], params: Mapping[str, Param]) -> partial[Any]:
@@ -37,10 +47,11 @@ def bound(workload: Workload, ops: Any, inputs: Sequence[Any], params: Mapping[s
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What an engine can do. A phase that it lacks is shown as missing, with the reason."""
+    """What an engine can do here. It decides what is planned; what it lacks is shown as missing, with the reason."""
 
     kinds: Sequence[str] = ("scalar",)  # and "tensor"
     dtypes: Sequence[str] = ("float64",)
+    # Where it really computes, the usual one first: "cpu", "cuda". With several, `prepare` takes a keyword `device`.
     devices: Sequence[str] = ("cpu",)
     gradients: bool = True
     compiled: bool = False
@@ -49,6 +60,17 @@ class Capabilities:
     tolerance: float = 1e-9
     reason: str = ""  # why it has no gradients
     absent: str = ""  # why it runs nothing at all here, such as a device that is not there
+
+    def lacking(self, cell: Cell) -> str:
+        """Why the engine cannot run a cell, as far as is known before it is tried; empty if it may."""
+        if self.absent:
+            return self.absent
+        if cell.kind not in self.kinds:
+            return f"{cell.engine} has no {cell.kind}s, and {cell.workload} is a function of {cell.kind}s"
+        for what, wanted, offered in (("dtype", cell.dtype, self.dtypes), ("device", cell.device, self.devices)):
+            if wanted not in offered:
+                return f"{cell.engine} has no {what} {wanted}; it has {', '.join(offered)}"
+        return ""
 
 
 def _nothing() -> None:
@@ -73,7 +95,9 @@ class Session:
     repeatable on one recording; None if the engine cannot do it apart, then it is total minus forward. total: both, for
     engines that do them in one call. gradients: after backward or total; one number for each input, or, of a tensor
     workload, one array for each of `workload.active(inputs)`. synchronize: wait until all work is done. tape: what the
-    recording holds. device: the counters of the device's memory, if it is not the host's.
+    recording holds. device: the counters of the device's memory, if it is not the host's. device_name: where the arrays
+    are, if the session can tell; it must be the device that was planned. phases: further phases by name, each timed by
+    itself after an iteration, and a metric like the others.
     """
 
     forward: Callable[[], Any] | None = None
@@ -84,6 +108,8 @@ class Session:
     synchronize: Callable[[], None] = _nothing
     tape: Callable[[], TapeSize | None] = _nothing
     device: DeviceMemory | None = None
+    device_name: str | None = None
+    phases: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
 
 
 class Engine(Protocol):
@@ -96,5 +122,8 @@ class Engine(Protocol):
         ...
 
     def prepare(self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Session:
-        """Whatever is done once per function: build, trace, freeze. Raises `UnsupportedError` if it cannot."""
+        """Whatever is done once per function: build, trace, freeze. Raises `UnsupportedError` if it cannot.
+
+        An engine with several devices takes one more keyword, `device`.
+        """
         ...

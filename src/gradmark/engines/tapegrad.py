@@ -6,8 +6,8 @@ from types import ModuleType
 from typing import Any
 
 import tapegrad
+from gradmark.engines.floats import FLOATS
 from gradmark.engines.protocol import Capabilities, Session, bound, namespace
-from gradmark.engines.python_floats import FLOATS
 from gradmark.records import Param, TapeSize
 from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS, TENSOR_FUNCTIONS
 from gradmark.workloads.workload import Workload
@@ -16,7 +16,7 @@ from tapegrad import tensor
 
 def operations(constant: Callable[[float], Any]) -> ModuleType:
     """tapegrad's functions, with constants made this way."""
-    return namespace({name: getattr(tapegrad, name, constant) for name in SCALAR_FUNCTIONS})
+    return namespace({name: getattr(tapegrad, name, constant) for name in SCALAR_FUNCTIONS}, "tapegrad")
 
 
 def size_of(tape: tapegrad.Tape) -> TapeSize:
@@ -32,7 +32,7 @@ def tensor_session(workload: Workload, inputs: Sequence[Any], params: Mapping[st
 
     Backward alone keeps what was saved, so that it can be repeated. The whole does not: its peak is what a user sees.
     """
-    ops = namespace({name: getattr(tensor, name) for name in TENSOR_FUNCTIONS})
+    ops = namespace({name: getattr(tensor, name) for name in TENSOR_FUNCTIONS}, "tapegrad")
     active = workload.active(inputs)
     leaves = [tensor.Tensor(x, requires_grad=k in active) if x.dtype.kind == "f" else x for k, x in enumerate(inputs)]
     wanted = [leaves[k] for k in active]
@@ -154,15 +154,14 @@ class TapegradFresh:
             nonlocal tape, xs, y
             tape = tapegrad.Tape()
             xs = [tape.var(v) for v in inputs]
-            y = workload.function(operations(tape.const) if constants else ops, *xs, **params)
+            y = f(*xs)
 
         def backward() -> None:
             tape.zero_grad()
             tape.backward(y)
 
-        # a namespace of its own for each tape costs as much as a small workload, so only where constants are made
-        constants = "constant" in workload.function.__code__.co_names
-        ops = operations(float)
+        # One namespace for all tapes: to make one for each costs as much as a small workload.
+        f = partial(workload.function, operations(lambda value: tape.const(value)), **params)
         primal = bound(workload, FLOATS, inputs, params)
         return Session(
             primal=primal,

@@ -15,10 +15,18 @@ from gradmark.workloads.workload import Workload
 
 # Its scheduler fuses a whole function into kernels; beyond so many operations on numbers that takes minutes.
 MOST_FUSED = 50
+# Its backends by what they run on, where that is not their own name; PYTHON is its interpreter.
+DEVICES = {"CLANG": "cpu", "LLVM": "cpu", "PYTHON": "cpu", "NV": "cuda"}
 
 
 def _over(name: str) -> Any:
     return lambda x, axis=None, keepdims=False: getattr(x, name)(axis=axis, keepdim=keepdims)
+
+
+def _gelu(x: Any, approximate: str = "none") -> Any:
+    if approximate != "tanh":
+        raise UnsupportedError("tinygrad has no exact gelu, which this function needs; it has that by tanh")
+    return x.gelu()
 
 
 OTHERS: dict[str, Any] = {
@@ -32,7 +40,7 @@ OTHERS: dict[str, Any] = {
     "split": lambda x, sections, axis=0: x.chunk(sections, axis),
     "conv2d": lambda x, weight, bias=None, padding=0, stride=1: x.conv2d(weight, bias, padding=padding, stride=stride),
     "embedding": lambda table, indices: table[indices],
-    "gelu": lambda x, approximate="none": x.gelu(),  # noqa: ARG005  its only one is that by tanh
+    "gelu": _gelu,
     "scaled_dot_product_attention": lambda q, k, v, causal=False: q.scaled_dot_product_attention(
         k, v, is_causal=causal
     ),
@@ -52,6 +60,11 @@ def leaf(x: Any) -> Any:
     return Tensor(x.ravel().tolist(), dtype=x.dtype.name).reshape(x.shape).realize()
 
 
+def device_name(name: str) -> str:
+    """A device of tinygrad under the name that rows have: several of its backends drive the same hardware."""
+    return DEVICES.get(name.partition(":")[0], name.partition(":")[0].lower())
+
+
 class Tinygrad:
     """Value and gradient are realised together, so backward is derived."""
 
@@ -65,7 +78,12 @@ class Tinygrad:
         except Exception as error:
             absent = f"tinygrad runs on no device here ({error}); on a CPU it needs clang"
         return Capabilities(
-            kinds=("scalar", "tensor"), dtypes=("float32", "float64"), compiled=True, tolerance=1e-6, absent=absent
+            kinds=("scalar", "tensor"),
+            dtypes=("float32", "float64"),
+            devices=(device_name(Device.DEFAULT),),
+            compiled=True,
+            tolerance=1e-6,
+            absent=absent,
         )
 
     def prepare(self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Session:
@@ -99,4 +117,5 @@ class Tinygrad:
             total=total,
             gradients=lambda: [g.item() for g in found] if scalar else [g.numpy() for g in found],
             synchronize=device.synchronize,
+            device_name=device_name(wanted[0].device),
         )

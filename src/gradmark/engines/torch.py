@@ -165,7 +165,7 @@ class Torch:
 
         return Session(
             primal=primal, forward=forward, backward=backward, total=total, gradients=gradients,
-            synchronize=self.synchronize, tape=tape, device=self.counters(),
+            synchronize=self.synchronize, tape=tape, device=self.counters(), device_name=leaves[0].device.type,
         )  # fmt: skip
 
 

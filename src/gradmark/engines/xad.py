@@ -6,8 +6,8 @@ from typing import Any
 import xad.adj_1st
 import xad.math
 
+from gradmark.engines.floats import FLOATS
 from gradmark.engines.protocol import Capabilities, Session, bound, namespace
-from gradmark.engines.python_floats import FLOATS
 from gradmark.records import Param, TapeSize
 from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS
 from gradmark.workloads.workload import Workload

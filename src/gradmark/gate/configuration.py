@@ -12,40 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from gradmark.errors import ConfigurationError
+from gradmark.records import Budget
+from gradmark.records.metric import REGISTRY
 
 FILE = Path("pyproject.toml")
 
 
-@dataclass(frozen=True)
-class Budget:
-    """How much more than before is allowed: a share, a number, or a factor."""
-
-    share: float = 0.0
-    added: float = 0.0
-    factor: float = 0.0
-
-    def limit(self, before: float) -> float:
-        """The largest number that is within the budget."""
-        return max(before * (1.0 + self.share) + self.added, before * self.factor)
-
-    def __str__(self) -> str:
-        if self.factor:
-            return f"{self.factor:g}x"
-        return f"{100 * self.share:g}%" if self.share else f"{self.added:g}"
-
-
-# Why these: floors of interleaved processes agree within 2 %, so 5 % can be told from noise; callgrind repeats itself
-# to 0.1 %; the peak of memory moves a little with the length of names; counts repeat exactly. Rounding errors differ
-# by small factors between C libraries and BLAS kernels, and a mistake of rule or order by many powers of ten.
-DEFAULTS = {
-    "time": Budget(share=0.05),
-    "instructions": Budget(share=0.01),
-    "allocations": Budget(),
-    "leaked_bytes": Budget(),
-    "peak_bytes": Budget(share=0.05),
-    "tape_instructions": Budget(),
-    "gradient_error": Budget(factor=10.0),
-}
+# How much worse each metric may get, by its key in the file. The registry says why these.
+DEFAULTS = {entry.budgeted_as: entry.budget for entry in REGISTRY if entry.budget is not None}
+# Of times only a share means the same for every row.
+SHARES_ONLY = {entry.budgeted_as for entry in REGISTRY if entry.budget is not None and not entry.exact}
 KEYS = {
     "select": "suites, workloads, globs or files to check; default: the short suites",
     "engines": "engines to check; default: tapegrad",
@@ -67,16 +43,16 @@ class Configuration:
     workloads: Mapping[str, Mapping[str, Budget]] = field(default_factory=dict)  # by name or glob, in their order
 
     def budget(self, metric: str, workload: str) -> Budget:
-        """The budget of a metric for a workload: the last pattern that matches it, else the general one."""
-        found = self.budgets[metric]
+        """The budget of a metric, by its key, for a workload: the last pattern that matches, else the general one."""
+        chosen = self.budgets[metric]
         for pattern, own in self.workloads.items():
             if metric in own and fnmatch.fnmatch(workload, pattern):
-                found = own[metric]
-        return found
+                chosen = own[metric]
+        return chosen
 
 
 def read(options: Sequence[str] = (), path: Path = FILE) -> Configuration:
-    """The configuration of the current folder; options are `time=2%` from the command line, which win."""
+    """The configuration of the current folder; options are `time=2%` from the command line; they override the file."""
     table: dict[str, Any] = {}
     if path.is_file():
         try:
@@ -150,6 +126,6 @@ def _budget(metric: str, value: Any, where: str) -> Budget:
         return Budget(share=number / 100.0)
     if text.endswith("x"):
         return Budget(factor=number)
-    if metric == "time":
-        raise ConfigurationError(f'{where}: time must be a share such as "5%", got {value!r}')
+    if metric in SHARES_ONLY:
+        raise ConfigurationError(f'{where}: {metric} must be a share such as "5%", got {value!r}')
     return Budget(added=number)

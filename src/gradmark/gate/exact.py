@@ -9,34 +9,22 @@ import msgspec
 
 from gradmark.gate.configuration import Configuration
 from gradmark.records import Measurement
-from gradmark.records.finding import Finding, Word
-from gradmark.store.baselines import Baseline, Kept, key, metrics
+from gradmark.records.finding import Finding, FindingCode, Word
+from gradmark.records.metric import Metric, gated, numbers
+from gradmark.store.baselines import Baseline, Kept, key, metrics, renamed
 
-RENEW = "gradmark baseline update"
-# What each metric depends on. A recording is the engine's own, and errors have a budget that no C library or BLAS
-# exceeds, so these compare everywhere. What Python, NumPy and the C library allocate differs between their versions,
-# and what memray sees of it between its own.
-DEPENDS: dict[str, tuple[str, ...]] = {
-    "tape_instructions": (),
-    "gradient_error": (),
-    "allocations": ("system", "machine", "libc", "python", "numpy", "memray"),
-    "leaked_bytes": (),  # none is none everywhere
-    "peak_bytes": ("system", "machine", "libc", "python", "numpy", "memray"),
-    "instructions": ("system", "machine", "cpu", "libc", "python", "numpy"),
-}
+# Parts of the environment, there and here.
+Differing = Mapping[str, tuple[str, str]]
 # Errors below this many units of the last place are rounding, whatever they were before.
 ROUNDING_ULPS = 16
 EPSILON = {"float32": 2.0**-23}
 
 
-def unlike(before: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
-    """What differs between two environments, by name, in words."""
+def unlike(before: Mapping[str, str], now: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """What differs between two environments, by name: there and here."""
     names = dict.fromkeys([*before, *now])
-    return {
-        name: f"{name}: {before.get(name, 'none')} in the baseline, {now.get(name, 'none')} here"
-        for name in names
-        if before.get(name) != now.get(name)
-    }
+    pairs = {name: (before.get(name, "none"), now.get(name, "none")) for name in names}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
 def compare(
@@ -44,87 +32,97 @@ def compare(
 ) -> list[Finding]:
     """A finding for each metric of each cell that is in the baseline, was measured, or both."""
     differing = unlike(before.environment, now)
-    found: list[Finding] = []
-    names = {key(m.cell): m for m in measured}
-    for name, measurement in names.items():
+    before = renamed(before, [m.cell for m in measured])
+    findings: list[Finding] = []
+    by_name = {key(m.cell): m for m in measured}
+    for name, measurement in by_name.items():
         if name in before.cells:
-            found += _cell(name, before.cells[name], measurement, differing, configuration)
+            findings += _cell(name, before.cells[name], measurement, differing, configuration)
         else:
-            found.append(
-                Finding(cell=name, metric="status", word="new", reason=f"not in the baseline; `{RENEW}` adds it")
-            )
-    for name in before.cells:
-        if name not in names:
-            reason = f"vanished: in the baseline, but not measured; if that is meant, `{RENEW}` takes it out"
-            found.append(Finding(cell=name, metric="status", word="inconclusive", reason=reason))
-    return found
+            findings.append(Finding(cell=name, metric="status", word="new", code=FindingCode.NEW))
+    findings += [
+        Finding(cell=name, metric="status", word="inconclusive", code=FindingCode.VANISHED)
+        for name in before.cells
+        if name not in by_name
+    ]
+    return findings
 
 
 def _cell(
-    name: str, kept: Kept, measurement: Measurement, differing: Mapping[str, str], configuration: Configuration
+    name: str, kept: Kept, measurement: Measurement, differing: Differing, configuration: Configuration
 ) -> list[Finding]:
     if measurement.status != "ok" or kept.status != "ok":
         return [_status(name, kept, measurement)]
-    found, now = [], metrics(measurement)
-    for metric, value in kept.metrics.items():
-        if metric not in DEPENDS:  # of a newer gradmark
+    now = metrics(measurement)
+    findings = []
+    for entry in gated():
+        if entry.name not in kept.metrics:
             continue
-        why = [differing[part] for part in DEPENDS[metric] if part in differing]
-        if why:
+        before = kept.metrics[entry.name]
+        unlike_parts = {part: differing[part] for part in entry.depends if part in differing}
+        if unlike_parts:
             finding = Finding(
-                cell=name, metric=metric, word="not compared", before=value, now=now.get(metric), reason="; ".join(why)
-            )
-        elif metric not in now:
-            word: Word = "not compared" if metric == "instructions" else "inconclusive"
-            finding = Finding(cell=name, metric=metric, word=word, before=value, reason=_missing(metric, measurement))
+                cell=name, metric=entry.name, word="not compared", code=FindingCode.ELSEWHERE,
+                before=before, now=now.get(entry.name), differing=unlike_parts,
+            )  # fmt: skip
+        elif entry.name not in now:
+            finding = _missing(name, entry, before, measurement)
         else:
-            finding = _metric(name, metric, value, now[metric], measurement, configuration)
-        found.append(finding)
-    return found
+            finding = _judged(name, entry, before, now[entry.name], measurement, configuration)
+        findings.append(finding)
+    return findings
 
 
 def _status(name: str, kept: Kept, measurement: Measurement) -> Finding:
     """Whether it works at all."""
-    before, now = kept.status, measurement.status
-    if now == "ok":
-        return Finding(cell=name, metric="status", word="improved", reason=f"was {before}; `{RENEW}` keeps it so")
-    word: Word = "pass" if now == before else "fail"
-    reason, accuracy = f"{now} ({before} before): {measurement.message}", measurement.accuracy
-    if now == "wrong-gradient" and accuracy is not None:
-        return Finding(
-            cell=name, metric="gradient_error", word=word, before=kept.metrics.get("gradient_error"),
-            now=accuracy.relative_error, limit=accuracy.tolerance, reason=reason,
-        )  # fmt: skip
-    return Finding(cell=name, metric="status", word=word, reason=reason)
+    statuses, accuracy = (kept.status, measurement.status), measurement.accuracy
+    if measurement.status == "ok":
+        return Finding(cell=name, metric="status", word="improved", code=FindingCode.REPAIRED, statuses=statuses)
+    finding = Finding(
+        cell=name,
+        metric="status",
+        word="pass" if measurement.status == kept.status else "fail",
+        code=FindingCode.STATUS,
+        statuses=statuses,
+        detail=measurement.message,
+    )
+    if measurement.status != "wrong-gradient" or accuracy is None:
+        return finding
+    return msgspec.structs.replace(
+        finding, metric="gradient_error", before=kept.metrics.get("gradient_error"), now=accuracy.relative_error,
+        limit=accuracy.tolerance,
+    )  # fmt: skip
 
 
-def _missing(metric: str, measurement: Measurement) -> str:
-    if metric == "instructions":
-        return "counted only with --instructions"
-    memory = measurement.memory
-    reason = memory.reason if memory is not None and metric in ("allocations", "leaked_bytes", "peak_bytes") else None
-    return f"could not be obtained: {reason or 'the engine does not say it any more'}"
+def _missing(name: str, entry: Metric, before: float, measurement: Measurement) -> Finding:
+    """What was not asked for is no doubt; what was, and could not be had, is."""
+    return Finding(
+        cell=name,
+        metric=entry.name,
+        word="not compared" if entry.on_demand else "inconclusive",
+        code=FindingCode.ON_DEMAND if entry.on_demand else FindingCode.MISSING,
+        before=before,
+        detail=entry.why_missing(measurement, numbers(measurement)),
+    )
 
 
-def _metric(
-    name: str, metric: str, before: float, now: float, measurement: Measurement, configuration: Configuration
+def _judged(
+    name: str, entry: Metric, before: float, now: float, measurement: Measurement, configuration: Configuration
 ) -> Finding:
     """Above the limit is worse; as far below is better."""
-    cell = measurement.cell
-    budget = configuration.budget(metric, cell.workload)
+    budget = configuration.budget(entry.budgeted_as, measurement.cell.workload)
     limit, better = budget.limit(before), before - (budget.limit(before) - before)
-    if metric == "gradient_error":
-        assert measurement.accuracy is not None
-        rounding = ROUNDING_ULPS * EPSILON.get(cell.dtype, 2.0**-52)
-        limit = min(max(limit, rounding), measurement.accuracy.tolerance)
+    if entry.unit == "relative":
+        rounding = ROUNDING_ULPS * EPSILON.get(measurement.cell.dtype, 2.0**-52)
+        tolerance = measurement.accuracy.tolerance if measurement.accuracy is not None else limit
+        limit = min(max(limit, rounding), tolerance)
         better = before / budget.factor if budget.factor else better
         better = better if before > rounding else 0.0  # less than rounding is no news
     word: Word = "fail" if now > limit else "improved" if now < better else "pass"
-    reason = {
-        "fail": f"the budget allows {budget} more" if not budget.factor else f"the budget allows {budget} the error",
-        "improved": f"`{RENEW}` keeps it so",
-    }.get(word, "")
-    return Finding(cell=name, metric=metric, word=word, before=before, now=now, limit=limit, reason=reason)
+    codes = {"fail": FindingCode.OVER, "improved": FindingCode.BETTER, "pass": FindingCode.WITHIN}
+    return Finding(
+        cell=name, metric=entry.name, word=word, code=codes[word], before=before, now=now, limit=limit, budget=budget
+    )
 
 
 def agreeing(first: Sequence[Finding], again: Sequence[Finding]) -> list[Finding]:
@@ -134,9 +132,7 @@ def agreeing(first: Sequence[Finding], again: Sequence[Finding]) -> list[Finding
     """
     newer = {finding.name: finding for finding in again}
     return [
-        newer.get(
-            finding.name, msgspec.structs.replace(finding, word="inconclusive", reason=f"only once: {finding.reason}")
-        )
+        newer.get(finding.name, msgspec.structs.replace(finding, word="inconclusive", once=True))
         for finding in first
         if finding.word == "fail"
     ]

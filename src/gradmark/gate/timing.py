@@ -1,10 +1,11 @@
-"""Times of two revisions, measured in interleaved pairs: has a row become slower than its budget allows?
+"""Times of two builds, measured in interleaved pairs: has a row become slower than its budget allows?
 
-In: for each row and phase the floors of fresh processes, one of each revision per pair. Out: a finding for each.
+In: measurements of both sides, whose samples are pairs where their process numbers agree. Out: a finding for each row
+and phase.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +13,11 @@ import msgspec
 
 from gradmark.analyse.resampling import RESAMPLES, SEED
 from gradmark.gate.configuration import Configuration
-from gradmark.records.finding import Finding
-from gradmark.records.times import HARNESS_ERROR_NS
-from gradmark.units import percent
+from gradmark.records import Code, Measurement
+from gradmark.records.finding import Finding, FindingCode, Word
+from gradmark.records.metric import REGISTRY, metric
+from gradmark.records.times import HARNESS_ERROR_NS, unrepeatable
+from gradmark.store.baselines import key
 
 # The family-wise rate of false accusations that Holm's procedure keeps, before the second measurement halves it again.
 LEVEL = 0.05
@@ -22,12 +25,13 @@ LEVEL = 0.05
 DRAWS = 500
 # A slowdown is believed if it is twice what equal things differ by.
 TIMES_NOISE = 2.0
-PHASES = ("forward", "backward", "total")
+# The phases that are gated.
+PHASES = tuple(entry.name for entry in REGISTRY if entry.phase and entry.budget is not None)
 
 
 @dataclass(frozen=True)
-class Row:
-    """One phase of one cell: floors of the processes of each revision, in nanoseconds, paired by index."""
+class PairedFloors:
+    """One phase of one cell: floors of the processes of each build, in nanoseconds, paired by index."""
 
     cell: str
     workload: str
@@ -41,43 +45,94 @@ class Row:
         return min(self.now) / min(self.before)
 
 
+def paired(before: Measurement, now: Measurement, processes: Collection[int]) -> list[PairedFloors]:
+    """The floors of the pairs with these process numbers, for each phase that both sides timed by itself."""
+    sides = [{sample.process: sample for sample in side.samples} for side in (before, now)]
+    pairs = [tuple(side[number] for side in sides) for number in processes if all(number in side for side in sides)]
+    # What a backward that cannot be repeated takes by itself is no time of backward.
+    untimed = {"backward"} if unrepeatable(before.samples) or unrepeatable(now.samples) else set()
+    rows = []
+    for phase in PHASES:
+        of_process = metric(phase).in_process
+        assert of_process is not None
+        floors = [(of_process(first), of_process(second)) for first, second in pairs if phase not in untimed]
+        both = [(first, second) for first, second in floors if first is not None and second is not None]
+        if both:
+            rows.append(PairedFloors(key(now.cell), now.cell.workload, phase, *map(list, zip(*both, strict=True))))
+    return rows
+
+
+def stopped(measurement: Measurement) -> bool:
+    """Whether a cell stopped working while it was timed: only an inspection that succeeds says anything of memory."""
+    return measurement.status != "ok" and measurement.memory is not None
+
+
+def while_timed(before: Measurement, now: Measurement) -> list[Finding]:
+    """What happened while a row was timed: it stopped working, or leaves work undone that it did not leave before."""
+    for measurement in (before, now):
+        if stopped(measurement):
+            return [
+                Finding(
+                    cell=key(now.cell), metric="status", word="inconclusive", code=FindingCode.LOST,
+                    statuses=(before.status, now.status), detail=measurement.message,
+                )
+            ]  # fmt: skip
+    late_ns = _unfinished_ns(now)
+    if late_ns is None or _unfinished_ns(before) is not None:
+        return []
+    return [
+        Finding(
+            cell=key(now.cell), metric="synchronisation", word="fail", code=FindingCode.UNFINISHED, before=0.0,
+            now=late_ns,
+        )
+    ]  # fmt: skip
+
+
+def _unfinished_ns(measurement: Measurement) -> float | None:
+    said = [warning for sample in measurement.samples for warning in sample.warnings]
+    return next((warning.numbers["late_ns"] for warning in said if warning.code is Code.UNFINISHED), None)
+
+
 @dataclass(frozen=True)
 class Judged:
     """The numbers that a verdict rests on."""
 
-    row: Row
+    floors: PairedFloors
     p_value: float  # after Holm's correction
     noise: float  # p95 of |ratio - 1| of equal things, on this machine, in this session
 
     def finding(self, configuration: Configuration) -> Finding:
         """Pass if it is within the budget, noise included; fail if it is beyond it, noise included; else doubt."""
-        budget = configuration.budget("time", self.row.workload)
+        budget = configuration.budget("time", self.floors.workload)
         threshold = max(budget.share, TIMES_NOISE * self.noise)
-        ratio = self.row.ratio
-        seen = f"{percent(ratio)} (noise {self.noise:.1%}, p = {self.p_value:.2g})"
-        made = Finding(
-            cell=self.row.cell,
-            metric=self.row.phase,
+        ratio = self.floors.ratio
+        finding = Finding(
+            cell=self.floors.cell,
+            metric=self.floors.phase,
             word="pass",
-            before=min(self.row.before),
-            now=min(self.row.now),
-            limit=min(self.row.before) * (1.0 + threshold),
+            code=FindingCode.WITHIN,
+            before=min(self.floors.before),
+            now=min(self.floors.now),
+            limit=min(self.floors.before) * (1.0 + threshold),
+            budget=budget,
             p_value=self.p_value,
-            reason=seen,
+            noise=self.noise,
+            ratios=[ratio],
         )
-        if min(self.row.before) * budget.share < TIMES_NOISE * HARNESS_ERROR_NS:
-            reason = f"too short: an empty call is known to {HARNESS_ERROR_NS:g} ns only"
-            return msgspec.structs.replace(made, word="not compared", reason=reason)
+
+        def verdict(word: Word, code: FindingCode) -> Finding:
+            return msgspec.structs.replace(finding, word=word, code=code)
+
+        if min(self.floors.before) * budget.share < TIMES_NOISE * HARNESS_ERROR_NS:
+            return verdict("not compared", FindingCode.TOO_SHORT)
         if ratio > 1.0 + threshold and self.p_value <= LEVEL:
-            return msgspec.structs.replace(made, word="fail", reason=f"{seen}, the budget allows {budget}")
+            return verdict("fail", FindingCode.OVER)
         if ratio - 1.0 + self.noise <= budget.share:
-            return msgspec.structs.replace(made, word="improved") if ratio < 1.0 - threshold else made
-        what = "it may be within the budget or not" if ratio <= 1.0 + threshold else "the pairs do not agree on it"
-        reason = f"{seen}: {what}; more pairs (--pairs), or a calmer machine, would decide"
-        return msgspec.structs.replace(made, word="inconclusive", reason=reason)
+            return verdict("improved", FindingCode.BETTER) if ratio < 1.0 - threshold else finding
+        return verdict("inconclusive", FindingCode.NEAR if ratio <= 1.0 + threshold else FindingCode.SPLIT)
 
 
-def judge(rows: Sequence[Row], configuration: Configuration) -> list[Finding]:
+def judge(rows: Sequence[PairedFloors], configuration: Configuration) -> list[Finding]:
     """A finding for each row."""
     corrected = holm([p_value(row.before, row.now) for row in rows])
     # A row's own scatter, seen in a dozen processes, may look smaller than it is: the suite's median is its least.
@@ -89,37 +144,28 @@ def judge(rows: Sequence[Row], configuration: Configuration) -> list[Finding]:
     ]
 
 
-def twice(
-    found: Sequence[Finding], first: Sequence[Row], again: Sequence[Row], configuration: Configuration
+def judge_again(
+    first: Sequence[PairedFloors], again: Sequence[PairedFloors], configuration: Configuration
 ) -> list[Finding]:
     """Rows that were measured again with fresh pairs: one fails only if both measurements are beyond the budget.
 
     The first ones were chosen because they looked bad, so that they alone prove nothing: besides, the fresh pairs must
     fail by themselves, or all pairs together. What does not fail is judged by all pairs together.
     """
-    earlier = {finding.name: finding for finding in found}
     both = [
-        Row(row.cell, row.workload, row.phase, [*row.before, *more.before], [*row.now, *more.now])
+        PairedFloors(row.cell, row.workload, row.phase, [*row.before, *more.before], [*row.now, *more.now])
         for row, more in zip(first, again, strict=True)
     ]
-    said = []
+    judged = []
     verdicts = zip(first, again, judge(again, configuration), judge(both, configuration), strict=True)
     for row, more, fresh, pooled in verdicts:
         beyond = min(row.ratio, more.ratio) > 1.0 + configuration.budget("time", row.workload).share
-        if fresh.word == "fail" and beyond:
-            said.append(msgspec.structs.replace(fresh, reason=f"{fresh.reason}; before that {percent(row.ratio)}"))
-        elif pooled.word == "fail" and beyond:
-            reason = f"{pooled.reason}; {percent(row.ratio)} at first, {percent(more.ratio)} with fresh pairs"
-            said.append(msgspec.structs.replace(pooled, reason=reason))
-        elif pooled.word == "fail":
-            was = earlier[pooled.name].word
-            reason = (
-                f"{pooled.reason}; {was} at first, {fresh.word} with fresh pairs; more pairs (--pairs) would decide"
-            )
-            said.append(msgspec.structs.replace(pooled, word="inconclusive", reason=reason))
-        else:
-            said.append(pooled)
-    return said
+        verdict = fresh if fresh.word == "fail" and beyond else pooled
+        verdict = msgspec.structs.replace(verdict, ratios=[row.ratio, more.ratio])
+        if verdict.word == "fail" and not beyond:
+            verdict = msgspec.structs.replace(verdict, word="inconclusive", code=FindingCode.UNCONFIRMED)
+        judged.append(verdict)
+    return judged
 
 
 def lower_half(values: Any, axis: int) -> Any:
@@ -141,7 +187,7 @@ def p_value(before: Sequence[float], now: Sequence[float]) -> float:
 
     if len(before) < 2 or not all(math.isfinite(x) and x > 0 for x in (*before, *now)):
         return 1.0
-    found = stats.permutation_test(
+    tested = stats.permutation_test(
         (np.asarray(now), np.asarray(before)),
         lambda x, y, axis: lower_half(x, axis) - lower_half(y, axis),
         permutation_type="samples",
@@ -150,7 +196,7 @@ def p_value(before: Sequence[float], now: Sequence[float]) -> float:
         n_resamples=RESAMPLES,
         random_state=np.random.default_rng(SEED),
     ).pvalue
-    return float(found) if math.isfinite(found) else 1.0
+    return float(tested) if math.isfinite(tested) else 1.0
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -162,7 +208,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def noise(row: Row) -> float:
+def noise(row: PairedFloors) -> float:
     """The 95th percentile of |ratio - 1| of the floors of two halves of one arm: equal things, compared.
 
     Halves have fewer processes than arms, so it is rather too large than too small.

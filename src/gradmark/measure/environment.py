@@ -48,12 +48,13 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def memory_bytes() -> int:
-    """Physical memory."""
+def memory_bytes() -> int | None:
+    """Physical memory, where the system shows it."""
     try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
-        return 0
+        return None
+    return size if size > 0 else None
 
 
 def governor() -> str | None:

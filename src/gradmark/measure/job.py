@@ -2,15 +2,17 @@
 
 from typing import Literal
 
+from gradmark.engines.protocol import Capabilities
 from gradmark.records import Accuracy, Cell, Memory, Record, Sample, Settings, Status, TapeSize, Warning
 
-Kind = Literal["inspect", "time", "repeat"]
+Kind = Literal["survey", "try", "inspect", "time", "repeat"]
 
 
 class Job(Record, frozen=True, kw_only=True):
     """One cell, and what to do with it.
 
-    inspect: accuracy, tape, memory. time: one sample. repeat: only run, for callgrind to count.
+    survey: what can the engine do; only the cell's engine counts. try: can the function be measured at all; the engine
+    does not count. inspect: accuracy, tape, memory. time: one sample. repeat: only run, for callgrind to count.
     """
 
     kind: Kind
@@ -41,3 +43,5 @@ class Result(Record, frozen=True, kw_only=True):
     first_call_ns: float | None = None  # with nothing compiled before, of engines that find on disk what they compiled
     warnings: list[Warning] = []
     absent: bool = False  # the engine runs nothing here
+    missing: bool = False  # a package that the engine needs is not installed
+    capabilities: Capabilities | None = None

@@ -1,21 +1,30 @@
-"""The orchestrator: visits all cells, round after round, each in a fresh process, and keeps what was measured.
+"""The orchestrator: decides what is asked of the workers, and hands on everything that they measured, once.
 
-In: cells and settings. Out: a run that grows; it is handed to `keep` after every cell, so that nothing is lost.
+In: a begun run. Out: events, each handed to `keep` as it happens, and the run that they add up to. A run that was
+interrupted goes on where it stopped: what it has is not measured again.
 """
 
+import contextlib
 import datetime
 import random
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import TracebackType
+from typing import Literal, Self
 
 import msgspec
 
-from gradmark.measure import environment, inspector, process
+from gradmark.measure import environment
 from gradmark.measure.job import Job, Result
-from gradmark.measure.pool import Workers
-from gradmark.records import FORMAT_VERSION, Cell, Instructions, Measurement, Run, Sample, Settings
+from gradmark.measure.plan import Plan
+from gradmark.measure.pool import Pool
+from gradmark.measure.process import Place
+from gradmark.records import FORMAT_VERSION, Cell, Code, Instructions, Measurement, Run, Status
+from gradmark.records.event import Counted, Event, Finished, GrowingRun, Inspected, Sampled, Stopped
 
+# Larger sizes of what failed like this are not tried.
+NOT_TRIED_LARGER: tuple[Status, ...] = ("crash", "timeout", "out-of-memory", "error")
 # callgrind slows a worker down by about 50 times.
 CALLGRIND_SLOWDOWN = 100
 # Instructions that the difference of two callgrind runs should hold, so that start-up noise is below 0.1 %.
@@ -24,129 +33,287 @@ CALLGRIND_WORK_NS = 4e6
 
 @dataclass(frozen=True)
 class Step:
-    """Something the orchestrator is about to do, for a progress display: number `done` of `steps`."""
+    """Where the work stands, for a progress display: `done` of `total` inspections, samples or counts."""
 
+    kind: Literal["inspection", "sample", "count"]
     done: int
-    steps: int
-    text: str
+    total: int
+    cell: str = ""  # what comes next, or was just inspected
+    round: int = 0  # of samples, from 1
+    rounds: int = 0
 
 
-def new_run(cells: Sequence[Cell], settings: Settings) -> Run:
-    """A run of which nothing is measured yet."""
+def begin(plan: Plan) -> Run:
+    """A run of a plan, of which nothing is measured yet."""
     now = datetime.datetime.now(datetime.UTC)
+    planned = {cell.id: cell for cell in [*plan.cells, *(m.cell for m in plan.known)]}
     return Run(
         id=f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}",
         started=now.isoformat(timespec="seconds"),
         environment=environment.collect(),
-        settings=settings,
+        settings=plan.settings,
         measurements=[],
-        planned=list(cells),
+        verb=plan.verb,
+        arguments=list(plan.arguments),
+        planned=list(planned.values()),
         format_version=FORMAT_VERSION,
     )
 
 
-class Orchestrator:
-    """Carries a run to its end. One that was interrupted goes on where it stopped."""
+def _silent(_step: Step) -> None:
+    """Nobody watches."""
 
-    def __init__(self, run: Run, keep: Callable[[Run], None]) -> None:
-        self.settings = run.settings
+
+class Orchestrator:
+    """Carries a run to its end, or does parts of it when asked. Used with `with`: at the end no worker runs any more.
+
+    known: cells that need no worker (see `Plan.known`). places: where the cells of a side are measured, if not here.
+    """
+
+    def __init__(
+        self,
+        begun: Run,
+        keep: Callable[[Event], None],
+        *,
+        known: Sequence[Measurement] = (),
+        places: Mapping[str, Place] | None = None,
+        watch: Callable[[Step], None] = _silent,
+    ) -> None:
+        self.settings = begun.settings
+        self.cells = begun.planned
         self.keep = keep
-        self.run = run
-        self.measured = {m.cell.id: m for m in run.measurements}
+        self.watch = watch
+        self.known = known
+        self.pool = Pool(begun.settings, places)
+        self.grown = GrowingRun(begun)
+        # What inspections said beyond the record: the reference of each cell, its first call, and roughly its time.
         self.references: dict[str, list[tuple[float, float]]] = {}
         self.first_calls: dict[str, float] = {}
-        self.workers = Workers(run.settings)
+        self.iterations_ns: dict[str, float] = {}
 
-    def steps(self) -> Iterator[Step]:
-        """Does everything; yields before each step. What is timed is timed alone."""
-        settings, cells = self.settings, self.run.planned
-        new = [cell for cell in cells if cell.id not in self.measured]
-        plan: list[tuple[str, Callable[[Cell], None], Cell]] = []
-        for number in range(settings.processes):
-            order = list(cells)
-            random.Random(f"{settings.seed}/{number}").shuffle(order)
-            plan += [(f"round {number + 1} of {settings.processes}", self._sampler(number), cell) for cell in order]
-        if settings.instructions:
-            plan += [("instructions", self.count, cell) for cell in cells]
-        count = len(new) + len(plan)
-        try:
-            yield Step(0, count, "inspect")
-            found = inspector.inspect(new, self.workers.run, self.workers.close, settings, list(self.measured.values()))
-            for done, (measurement, result) in enumerate(found):
-                self._remember(measurement.cell, result)
-                self._put(measurement)
-                yield Step(done + 1, count, f"inspected: {measurement.cell.row} {measurement.cell.engine}")
-            for done, (text, work, cell) in enumerate(plan):
-                yield Step(len(new) + done, count, f"{text}: {cell.row} {cell.engine}")
-                work(cell)
-        finally:
-            self.workers.close()
-        self._keep(finished=True)
+    def __enter__(self) -> Self:
+        return self
 
-    def _sampler(self, number: int) -> Callable[[Cell], None]:
-        def sample(cell: Cell) -> None:
-            known = self.measured[cell.id]
-            if known.status != "ok" or any(s.process == number for s in known.samples):
-                return
-            if cell.id not in self.references and known.accuracy is not None:
-                again = self.workers.run(self._job("inspect", cell))  # resumed: the reference is not kept
-                if again.status != "ok":
-                    self._put(msgspec.structs.replace(known, status=again.status, message=again.message))
-                    return
-                self._remember(cell, again)
-            result = self.workers.run(self._job("time", cell, number))
-            if result.sample is None:
-                self._put(msgspec.structs.replace(known, status=result.status, message=result.message))
-            else:
-                cold = {"first_call": self.first_calls[cell.id]} if cell.id in self.first_calls else {}
-                sample = msgspec.structs.replace(result.sample, once_ns={**result.sample.once_ns, **cold})
-                samples: list[Sample] = sorted([*known.samples, sample], key=lambda s: s.process)
-                self._put(msgspec.structs.replace(known, samples=samples))
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.pool.close()
 
-        return sample
+    @property
+    def run(self) -> Run:
+        """The run as it stands."""
+        return self.grown.run
 
-    def count(self, cell: Cell) -> None:
-        """Instructions per iteration: callgrind over 2N and over N iterations, the difference divided by N."""
-        known = self.measured[cell.id]
-        if known.status != "ok" or known.instructions is not None:
+    def measurement(self, cell: Cell) -> Measurement:
+        """What is known of a cell that was inspected."""
+        measurement = self.grown.measurement(cell.id)
+        assert measurement is not None, f"{cell.id} was not inspected"
+        return measurement
+
+    def carry_out(self) -> Run:
+        """Does all that the settings ask for."""
+        self.inspect()
+        self.sample(self.cells, range(self.settings.processes))
+        if self.settings.instructions:
+            self.count()
+        self.finish()
+        return self.run
+
+    def finish(self) -> None:
+        """Says that nothing more will come."""
+        if not self.grown.finished:
+            self._add(Finished())
+
+    # --- inspections: nothing is timed, so several processes work at once
+
+    def inspect(self, cells: Sequence[Cell] | None = None, *, again: bool = False) -> None:
+        """Is each cell right, and what does it hold? Larger sizes of what failed are not tried."""
+        if self.grown.finished:
             return
-        floors = [s.phases["total"].floor_ns for s in known.samples if "total" in s.phases]
-        if not floors:
-            found = Instructions(reason="the engine only evaluates")
-        else:
-            iterations = max(5, int(CALLGRIND_WORK_NS / max(min(floors), 1.0)))
-            slow = msgspec.structs.replace(self.settings, timeout_s=self.settings.timeout_s * CALLGRIND_SLOWDOWN)
-            counts = [
-                process.count_instructions(Job(kind="repeat", cell=cell, settings=slow, iterations=times * iterations))
-                for times in (1, 2)
-            ]
-            once, twice = counts
-            if isinstance(once, str) or isinstance(twice, str):
-                found = Instructions(reason=next(c for c in counts if isinstance(c, str)), lacks_tool=True)
-            else:
-                found = Instructions(total=(twice - once) / iterations)
-        self._put(msgspec.structs.replace(known, instructions=found))
+        for measurement in self.known:
+            if self.grown.measurement(measurement.cell.id) is None:
+                self._add(Inspected(measurement=measurement))
+        asked = self.cells if cells is None else cells
+        new = [cell for cell in asked if again or self.grown.measurement(cell.id) is None]
+        ids = {cell.id for cell in new}
+        failures = [m for m in self.run.measurements if m.status in NOT_TRIED_LARGER and m.cell.id not in ids]
+        groups: dict[tuple[str, ...], list[Cell]] = {}
+        for cell in new:  # sizes one after another; all of an engine, if they come from one process
+            groups.setdefault((cell.engine, cell.side, "" if self.settings.forked else cell.workload), []).append(cell)
+        self.watch(Step("inspection", 0, len(new)))
+        streams = [self._one_after_another(group, failures) for group in groups.values()]
+        with contextlib.closing(self.pool.parallel(streams)) as inspected:
+            for done, (cell, result) in enumerate(inspected, 1):
+                self._remember(cell, result)
+                self._add(Inspected(measurement=measured(cell, result)))
+                self.watch(Step("inspection", done, len(new), f"{cell.row} {cell.engine}"))
 
-    def _job(self, kind: str, cell: Cell, number: int = 0) -> Job:
-        return Job(
-            kind="inspect" if kind == "inspect" else "time",
-            cell=cell,
-            settings=self.settings,
-            process=number,
-            reference=self.references.get(cell.id),
+    def _one_after_another(
+        self, cells: Sequence[Cell], failures: Sequence[Measurement]
+    ) -> Iterator[tuple[Cell, Result]]:
+        free = msgspec.structs.replace(self.settings, pin=False)  # else all would share one core
+        failed: list[tuple[Cell, Status]] = [(m.cell, m.status) for m in failures]
+        for cell in cells:
+            smaller, status = next(((other, status) for other, status in failed if is_smaller(other, cell)), (None, ""))
+            if smaller is not None:
+                result = Result(status="skipped", message=f"{smaller.row} failed: {status}")
+            else:
+                result = self.pool.run(Job(kind="inspect", cell=cell, settings=free))
+            if result.status in NOT_TRIED_LARGER:
+                failed.append((cell, result.status))
+            yield cell, result
+
+    # --- samples: what is timed is timed alone
+
+    def sample(self, cells: Sequence[Cell], numbers: range) -> None:
+        """A round for each process number: the cells in random order, the two sides of a row one after the other.
+
+        Cells that do not work are left out, and samples that are there already.
+        """
+        if self.grown.finished:
+            return
+        turns = [(number, turn) for number in numbers for turn in self._round(cells, number)]
+        total = sum(len(turn) for _, turn in turns)
+        lacking = [(number, cells) for number, turn in turns if (cells := self._lacking(turn, number))]
+        done = total - sum(len(turn) for _, turn in lacking)
+        for number, turn in lacking:
+            self.watch(Step("sample", done, total, f"{turn[0].row} {turn[0].engine}", number + 1, numbers.stop))
+            self._take_turn(turn, number)
+            done += len(turn)
+        if lacking:
+            self.watch(Step("sample", total, total, "", numbers.stop, numbers.stop))
+
+    def _round(self, cells: Sequence[Cell], number: int) -> list[list[Cell]]:
+        """The turns of a round in their order: the cells of a turn follow each other at once."""
+        turns: dict[str, list[Cell]] = {}
+        for cell in cells:
+            turns.setdefault(msgspec.structs.replace(cell, side="").id, []).append(cell)
+        order = list(turns.values())
+        draw = random.Random(f"{self.settings.seed}/{number}")
+        draw.shuffle(order)
+        shuffled = [draw.sample(turn, len(turn)) if len(turn) > 1 else turn for turn in order]
+        return [turn for turn in shuffled if all(self.measurement(cell).status == "ok" for cell in turn)]
+
+    def _lacking(self, turn: Sequence[Cell], number: int) -> list[Cell]:
+        """The cells that do not have this sample yet."""
+        return [cell for cell in turn if all(s.process != number for s in self.measurement(cell).samples)]
+
+    def _take_turn(self, turn: Sequence[Cell], number: int) -> None:
+        """One sample of each cell. They are kept together: half a pair is of no use to anybody."""
+        if any(self.measurement(cell).status != "ok" for cell in turn):  # stopped in an earlier round
+            return
+        if not all(self._has_reference(cell) for cell in turn):
+            return
+        events: list[Event] = []
+        for cell in turn:
+            job = Job(
+                kind="time", cell=cell, settings=self.settings, process=number, reference=self.references.get(cell.id)
+            )
+            result = self.pool.run(job)
+            if result.sample is None:
+                events.append(Stopped(cell=cell.id, status=result.status, message=result.message))
+                break
+            cold = {"first_call": self.first_calls[cell.id]} if cell.id in self.first_calls else {}
+            once_ns = {**result.sample.once_ns, **cold}
+            events.append(Sampled(cell=cell.id, sample=msgspec.structs.replace(result.sample, once_ns=once_ns)))
+        for event in events:
+            self._add(event)
+
+    def _has_reference(self, cell: Cell) -> bool:
+        """References are not kept in run files: a resumed run asks for them again. False if the cell does not work."""
+        if cell.id in self.references or self.measurement(cell).accuracy is None:
+            return True
+        return self._inspected_again(cell)
+
+    def _inspected_again(self, cell: Cell) -> bool:
+        brief = msgspec.structs.replace(self.settings, memory=False)
+        result = self.pool.run(Job(kind="inspect", cell=cell, settings=brief))
+        if result.status != "ok":
+            self._add(Stopped(cell=cell.id, status=result.status, message=result.message))
+            return False
+        self._remember(cell, result)
+        return True
+
+    # --- machine instructions
+
+    def count(self, cells: Sequence[Cell] | None = None) -> None:
+        """Instructions per iteration: callgrind over 2N and over N iterations, the difference divided by N."""
+        if self.grown.finished:
+            return
+        asked = [self.measurement(cell) for cell in (self.cells if cells is None else cells)]
+        new = [m for m in asked if m.status == "ok" and m.instructions is None]
+        for done, measurement in enumerate(new):
+            self.watch(Step("count", done, len(new), f"{measurement.cell.row} {measurement.cell.engine}"))
+            if (counted := self._instructions(measurement)) is not None:
+                self._add(Counted(cell=measurement.cell.id, instructions=counted))
+
+    def _instructions(self, measurement: Measurement) -> Instructions | None:
+        """None if the cell does not work any more."""
+        cell = measurement.cell
+        if not _differentiates(measurement):
+            return Instructions(reason="the engine only evaluates")
+        floors = [s.phases["total"].floor_ns for s in measurement.samples if "total" in s.phases]
+        if not floors and cell.id not in self.iterations_ns and not self._inspected_again(cell):
+            return None
+        iteration_ns = min(floors) if floors else self.iterations_ns.get(cell.id, CALLGRIND_WORK_NS)
+        iterations = max(5, int(CALLGRIND_WORK_NS / max(iteration_ns, 1.0)))
+        slow = msgspec.structs.replace(self.settings, timeout_s=self.settings.timeout_s * CALLGRIND_SLOWDOWN)
+        once, twice = (
+            self.pool.instructions(Job(kind="repeat", cell=cell, settings=slow, iterations=times * iterations))
+            for times in (1, 2)
         )
+        if isinstance(once, str) or isinstance(twice, str):
+            return Instructions(reason=once if isinstance(once, str) else str(twice), lacks_tool=True)
+        return Instructions(total=(twice - once) / iterations)
+
+    # --- what happened
 
     def _remember(self, cell: Cell, result: Result) -> None:
         if result.reference is not None:
             self.references[cell.id] = result.reference
+        if result.iteration_ns is not None:
+            self.iterations_ns[cell.id] = result.iteration_ns
         if self.settings.forked and result.first_call_ns is not None:  # what is timed will find it on disk
             self.first_calls[cell.id] = result.first_call_ns
 
-    def _put(self, measurement: Measurement) -> None:
-        self.measured[measurement.cell.id] = measurement
-        self._keep()
+    def _add(self, event: Event) -> None:
+        self.keep(event)
+        self.grown.add(event)
 
-    def _keep(self, *, finished: bool = False) -> None:
-        ordered = [self.measured[cell.id] for cell in self.run.planned if cell.id in self.measured]
-        self.run = msgspec.structs.replace(self.run, measurements=ordered, finished=finished)
-        self.keep(self.run)
+
+def measured(cell: Cell, result: Result) -> Measurement:
+    """What an inspection says, as a measurement."""
+    return Measurement(
+        cell=cell,
+        status=result.status,
+        message=result.message,
+        tape=result.tape,
+        memory=result.memory,
+        accuracy=result.accuracy,
+        operations=result.operations,
+        flops=result.flops,
+        bytes=result.bytes,
+        shapes=result.shapes,
+        warnings=result.warnings,
+    )
+
+
+def _differentiates(measurement: Measurement) -> bool:
+    """Whether there is a gradient: it was checked, could not be checked, or was timed."""
+    unchecked = any(warning.code is Code.UNCHECKED for warning in measurement.warnings)
+    return measurement.accuracy is not None or unchecked or any("total" in s.phases for s in measurement.samples)
+
+
+def is_smaller(one: Cell, other: Cell) -> bool:
+    """Whether all numbers among the parameters are at most as large, one is smaller, and all else is equal."""
+    if msgspec.structs.replace(one, params=other.params) != other or one.params.keys() != other.params.keys():
+        return False
+    less = False
+    for key, value in one.params.items():
+        against = other.params[key]
+        if isinstance(value, str) or isinstance(against, str):
+            if value != against:
+                return False
+        elif value > against:
+            return False
+        else:
+            less = less or value < against
+    return less

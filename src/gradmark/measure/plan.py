@@ -1,51 +1,271 @@
-"""The plan: what is to be measured, decided before anything starts. Every measuring verb makes one.
+"""The plan: what is to be measured, decided before anything is timed or written. Every measuring verb makes one.
 
-In: workloads, engines and settings. Out: cells, in the order in which they were asked for.
+In: what was selected, engines and settings, and a way to ask workers. Out: cells in the order in which they were asked
+for, and what is known of some beforehand: what an engine does not have, and functions that cannot be measured.
 """
 
+import fnmatch
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import msgspec
 
 from gradmark.engines import discovery
-from gradmark.records import Cell, Measurement, Record, Settings
-from gradmark.workloads.workload import Workload
+from gradmark.engines.protocol import Capabilities
+from gradmark.errors import EngineError, MissingEngineError, SelectionError
+from gradmark.measure import environment
+from gradmark.measure.job import Job, Result
+from gradmark.records import Cell, Measurement, Param, Record, Settings
+from gradmark.records.cell import USUAL_DEVICE, USUAL_DTYPES
+from gradmark.workloads.row import Selected
+from gradmark.workloads.selection import BUILT_IN, available, file_of
+from gradmark.workloads.workload import Point, Workload
 
-_HERE = __file__.rsplit("measure", 1)[0]
+Ask = Callable[[Job], Result]
+Chosen = Sequence[Workload | Selected]
 
 
 class Plan(Record, frozen=True, kw_only=True):
     """What a run measures, and what is known of it beforehand."""
 
     verb: str
-    cells: list[Cell]
+    cells: list[Cell]  # all of them, those that are known among them
     settings: Settings
     arguments: list[str] = []  # what was typed after the verb
     known: list[Measurement] = []  # cells that will not run: unsupported, or of a function that cannot be measured
+    left_out: dict[str, str] = {}  # engines of `all` that are broken, and how
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for: the engines as they were typed, `all` among them; dtypes and devices if any were."""
+
+    chosen: Chosen
+    engines: Sequence[str]
+    dtypes: Sequence[str] = ()
+    devices: Sequence[str] = ()
+
+
+def _nothing() -> None:
+    """There is nothing to stop."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What engines say that they can do; and what is wrong with those that nobody named and that cannot be used."""
+
+    can: Mapping[str, Capabilities]
+    left_out: Mapping[str, str]
+
+
+def make_plan(
+    request: Request, settings: Settings, ask: Ask, *, verb: str = "run", stop: Callable[[], None] = _nothing
+) -> Plan:
+    """Asks every engine what it can do, tries every function that is not known to work, and plans.
+
+    ask: does a job in a worker, from several threads at once. stop: ends all workers, if this is interrupted. Raises
+    `EngineError` for an engine that was named and cannot be used, before anything is written.
+    """
+    engines = discovery.chosen(request.engines)
+    beside = [name for part in request.chosen for name in _beside(_selected(part).workload, engines)]
+    named = [name for name in request.engines if name != discovery.EVERY]
+    surveyed = survey([*engines, *beside], ask, settings, named=named, stop=stop)
+    cells = cells_of(
+        request.chosen,
+        [name for name in engines if name in surveyed.can],
+        full=settings.full,
+        dtypes=request.dtypes,
+        devices=request.devices,
+        can=surveyed.can,
+    )
+    if not cells:
+        raise SelectionError(_nothing_left(request, surveyed))
+    known = known_of(cells, surveyed.can, ask, settings, stop=stop)
+    return Plan(verb=verb, cells=cells, settings=settings, known=known, left_out=dict(surveyed.left_out))
+
+
+def plan_of(
+    cells: Sequence[Cell], settings: Settings, ask: Ask, *, verb: str, stop: Callable[[], None] = _nothing
+) -> Plan:
+    """The plan of cells that somebody put together without asking engines: each moves to its engine's first device."""
+    surveyed = survey([cell.engine for cell in cells], ask, settings, stop=stop)
+    placed = [msgspec.structs.replace(cell, device=surveyed.can[cell.engine].devices[0]) for cell in cells]
+    known = known_of(placed, surveyed.can, ask, settings, stop=stop)
+    return Plan(verb=verb, cells=placed, settings=settings, known=known)
+
+
+def survey(
+    engines: Sequence[str],
+    ask: Ask,
+    settings: Settings,
+    *,
+    named: Sequence[str] | None = None,
+    stop: Callable[[], None] = _nothing,
+) -> Survey:
+    """What engines can do: one worker for each, as many at once as there are cores.
+
+    Those that are named must be usable, else `EngineError`; all of them, if nothing is said.
+    """
+    names = list(dict.fromkeys(engines))
+    free = msgspec.structs.replace(settings, pin=False)  # else all would share one core
+    jobs = [Job(kind="survey", cell=Cell(engine=name, workload="", suite=""), settings=free) for name in names]
+    can: dict[str, Capabilities] = {}
+    left_out: dict[str, str] = {}
+    for name, result in zip(names, _asked(jobs, ask, stop), strict=True):
+        if result.capabilities is not None:
+            can[name] = result.capabilities
+        elif named is None or name in named:
+            raise (MissingEngineError if result.missing else EngineError)(_broken(name, result))
+        elif not result.missing:
+            left_out[name] = _broken(name, result)
+    return Survey(can, left_out)
+
+
+def known_of(
+    cells: Sequence[Cell],
+    can: Mapping[str, Capabilities],
+    ask: Ask,
+    settings: Settings,
+    *,
+    stop: Callable[[], None] = _nothing,
+) -> list[Measurement]:
+    """What can be said of cells without running them: what the engine lacks, and functions that cannot be measured.
+
+    A function is tried once for all engines, on plain numbers. A trial that comes to no end says nothing of engines.
+    """
+    lacking = {cell.id: reason for cell in cells if (reason := can[cell.engine].lacking(cell))}
+    free = msgspec.structs.replace(settings, pin=False)
+    trials = {
+        _task(cell): Job(kind="try", cell=_plain(cell), settings=free)
+        for cell in _untried([cell for cell in cells if cell.id not in lacking])
+    }
+    tried = dict(zip(trials, _asked(list(trials.values()), ask, stop), strict=True))
+    invalid = {task: result.message for task, result in tried.items() if result.status == "invalid"}
+    known = []
+    for cell in cells:
+        if cell.id in lacking:
+            known.append(Measurement(cell=cell, status="unsupported", message=lacking[cell.id]))
+        elif _task(cell) in invalid:
+            known.append(Measurement(cell=cell, status="invalid", message=invalid[_task(cell)]))
+    return known
 
 
 def cells_of(
-    workloads: Sequence[Workload], engines: Sequence[str], *, full: bool, dtypes: Sequence[str] = ()
+    chosen: Chosen,
+    engines: Sequence[str],
+    *,
+    full: bool,
+    dtypes: Sequence[str] = (),
+    devices: Sequence[str] = (),
+    can: Mapping[str, Capabilities] | None = None,
 ) -> list[Cell]:
-    """Every engine on every workload, size and dtype, with the engines that a workload wants beside them.
+    """Every engine on every workload, size, dtype and device, with the engines that a workload wants beside them.
 
-    Without dtypes: all that a workload has if full, else its first.
+    Without dtypes: all that a workload has if full, else its first. Without devices: the first of each engine, as it
+    says itself in `can`; what was not asked is taken to compute on the CPU, and its worker will say if it does not.
     """
-    found: dict[str, Cell] = {}
-    for workload in workloads:
-        usual = workload.dtypes if full else workload.dtypes[:1]
-        chosen = [dtype for dtype in workload.dtypes if dtype in dtypes] if dtypes else usual
-        beside = [f"{e}{other}" if other.startswith(":") else other for other in workload.also for e in engines]
-        together = [*engines, *(b for b in beside if discovery.exists(b))]
-        for params, dtype, engine in itertools.product(workload.points(full=full), chosen, together):
-            cell = Cell(
-                engine=engine,
-                workload=workload.name,
-                suite=workload.suite,
-                params=params,
-                kind=workload.kind,
-                dtype=dtype,
-                device=discovery.DEVICES.get(engine, "cpu"),
-                file=None if (workload.file or "").startswith(_HERE) else workload.file,
-            )
-            found[cell.id] = cell
-    return list(found.values())
+    cells: dict[str, Cell] = {}
+    for part in map(_selected, chosen):
+        workload = part.workload
+        together = [*engines, *(name for name in _beside(workload, engines) if can is None or name in can)]
+        file = file_of(workload)
+        points = [(point, dtype) for point in part.points(full=full) for dtype in _dtypes(part, point, dtypes, full)]
+        for (params, dtype), engine in itertools.product(points, together):
+            there = can[engine].devices if can is not None else (USUAL_DEVICE,)
+            for device in _devices(part.devices or devices, there):
+                cell = Cell(
+                    engine=engine,
+                    workload=workload.name,
+                    suite=workload.suite,
+                    params=params,
+                    kind=workload.kind,
+                    dtype=dtype,
+                    device=device,
+                    file=file,
+                )
+                if part.keyword in cell.row:
+                    cells[cell.id] = cell
+    return list(cells.values())
+
+
+def _selected(chosen: Workload | Selected) -> Selected:
+    return chosen if isinstance(chosen, Selected) else Selected(chosen)
+
+
+def _beside(workload: Workload, engines: Sequence[str]) -> list[str]:
+    """The engines that a workload is shown with, as far as there are any of these names."""
+    names = [f"{engine}{also}" if also.startswith(":") else also for also in workload.also for engine in engines]
+    return [name for name in dict.fromkeys(names) if discovery.exists(name)]
+
+
+def _dtypes(part: Selected, point: Point, asked: Sequence[str], full: bool) -> list[str]:
+    """The dtypes of a point. A keyword that only the row of an unusual one has asks for that one."""
+    there = list(part.workload.dtypes)
+    if part.dtypes:
+        return list(part.dtypes)
+    if asked:
+        return [dtype for dtype in there if dtype in asked]
+    usual = there if full else there[:1]
+    return usual if any(part.keyword in part.row(point, dtype) for dtype in usual) else there
+
+
+def _devices(asked: Sequence[str], there: Sequence[str]) -> list[str]:
+    """The devices of a name or a glob; a name that the engine does not have is kept, for its row to say so."""
+    if not asked:
+        return list(there[:1])
+    matching = [[d for d in there if fnmatch.fnmatchcase(d, name)] or [name] * ("*" not in name) for name in asked]
+    return list(dict.fromkeys(itertools.chain.from_iterable(matching)))
+
+
+# --- asking workers
+
+
+def _asked(jobs: Sequence[Job], ask: Ask, stop: Callable[[], None]) -> list[Result]:
+    """The results of jobs, as many at once as there are cores."""
+    with ThreadPoolExecutor(environment.cores()) as pool:
+        futures: list[Future[Result]] = [pool.submit(ask, job) for job in jobs]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:  # interrupted: the pool waits for its threads, and they for their workers
+            pool.shutdown(wait=False, cancel_futures=True)
+            stop()
+            raise
+
+
+Task = tuple[str, str | None, tuple[tuple[str, Param], ...]]
+
+
+def _task(cell: Cell) -> Task:
+    return cell.workload, cell.file, tuple(cell.params.items())
+
+
+def _plain(cell: Cell) -> Cell:
+    """The cell without what a function does not depend on, so that its row is the name of the function at a size."""
+    return msgspec.structs.replace(cell, engine="", device=USUAL_DEVICE, dtype=USUAL_DTYPES[cell.kind], side="")
+
+
+def _untried(cells: Sequence[Cell]) -> list[Cell]:
+    """Cells at whose size nobody has tried the function. Built-in ones are tested at their own sizes."""
+    built_in = {w.name: w for w in available() if getattr(w.function, "__module__", None) in BUILT_IN}
+    tested = {
+        (name, None, tuple(point.items()))
+        for name, workload in built_in.items()
+        for full in (True, False)
+        for point in workload.points(full=full)
+    }
+    return [cell for cell in cells if _task(cell) not in tested]
+
+
+def _broken(name: str, result: Result) -> str:
+    if result.status == "error":
+        return result.message
+    return f"engine {name!r} cannot be asked what it can do ({result.status}): {result.message}"
+
+
+def _nothing_left(request: Request, surveyed: Survey) -> str:
+    if not surveyed.can and surveyed.left_out:
+        return f"no engine can be used: {'; '.join(surveyed.left_out.values())}"
+    asked = " or ".join([*request.dtypes, *request.devices]) or "what was asked for"
+    return f"no selected workload has {asked}; functions of numbers have only float64"

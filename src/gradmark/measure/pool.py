@@ -1,41 +1,103 @@
-"""Workers: where jobs are run. Each in a fresh process, or forked by a nursery of its engine.
+"""The pool: starts workers, each a process of its own: fresh, or forked by a nursery of its engine.
 
-In: jobs, from several threads at once if need be. Out: results.
+In: jobs, from several threads at once if need be. Out: results. What is asked is the orchestrator's to decide.
 """
 
+import queue
 import tempfile
 import threading
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
-from gradmark.measure import nursery, process
+import msgspec
+
+from gradmark.measure import environment, nursery, process
 from gradmark.measure.job import Job, Result
+from gradmark.measure.process import Place
 from gradmark.records import Settings
 
+T = TypeVar("T")
 
-class Workers:
-    """Fresh processes; with the setting `forked` one nursery for each engine and round, where the platform can."""
 
-    def __init__(self, settings: Settings) -> None:
+class _StreamEnded:
+    """Says that one of several streams has nothing more."""
+
+
+class Pool:
+    """Workers of one run. With the setting `forked`, one nursery for each engine and round, where the platform can.
+
+    places: where the cells of each side are measured; a side that is not named is measured here.
+    """
+
+    def __init__(self, settings: Settings, places: Mapping[str, Place] | None = None) -> None:
         self.settings = settings
+        self.places = dict(places or {})
         self.forked = settings.forked and nursery.possible()
         self.lock = threading.Lock()
         self.cache: tempfile.TemporaryDirectory[str] | None = None  # what compilers keep from process to process
         self.nurseries: dict[tuple[str, str, int], tuple[nursery.Nursery, threading.Lock]] = {}
-        self.absent: dict[str, Result] = {}
+        self.absent: dict[tuple[str, str], Result] = {}
         self.closed = False
 
     def run(self, job: Job) -> Result:
         """The result of a job. An engine that runs nothing here is asked only once."""
-        known = self.absent.get(job.cell.engine)
-        if known is not None:
-            return known
+        asked = (job.cell.engine, job.cell.side)
+        if asked in self.absent:
+            return self.absent[asked]
         if self.closed:
             return nursery.ENDED
-        result = self._of_nursery(job) if self.forked else process.run(job)
+        place = self.places.get(job.cell.side)
+        if self.forked and place is None:
+            result = self._from_nursery(job)
+        else:
+            result = process.run(_sent_to(place, job), place=place)
         if result.absent:
-            self.absent[job.cell.engine] = result
+            self.absent[asked] = result
         return result
 
-    def _of_nursery(self, job: Job) -> Result:
+    def instructions(self, job: Job) -> float | str:
+        """Machine instructions of a job, or a string that says why there are none."""
+        place = self.places.get(job.cell.side)
+        return process.count_instructions(_sent_to(place, job), place)
+
+    def parallel(self, streams: Sequence[Iterator[T]]) -> Generator[T, None, None]:
+        """What the streams give, as soon as it is there; as many are worked on at once as there are cores.
+
+        Whoever stops listening ends all that still runs.
+        """
+        given: queue.SimpleQueue[T | _StreamEnded | BaseException] = queue.SimpleQueue()
+        over = threading.Event()
+
+        def work(stream: Iterator[T]) -> None:
+            try:
+                while not over.is_set():
+                    given.put(next(stream))
+            except StopIteration:
+                given.put(_StreamEnded())
+            except BaseException as error:
+                given.put(error)
+
+        with ThreadPoolExecutor(environment.cores()) as threads:
+            for stream in streams:
+                threads.submit(work, stream)
+            try:
+                running = len(streams)
+                while running:
+                    item = given.get()
+                    if isinstance(item, BaseException):
+                        raise item
+                    if isinstance(item, _StreamEnded):
+                        running -= 1
+                    else:
+                        yield item
+            except BaseException:  # interrupted: the executor waits for its threads, and they for their processes
+                over.set()
+                threads.shutdown(wait=False, cancel_futures=True)
+                self.close()
+                raise
+
+    def _from_nursery(self, job: Job) -> Result:
         key = (job.cell.engine, job.kind, job.process)
         with self.lock:
             if key not in self.nurseries:
@@ -61,3 +123,10 @@ class Workers:
         if self.cache is not None:
             self.cache.cleanup()
             self.cache = None
+
+
+def _sent_to(place: Place | None, job: Job) -> Job:
+    """The job as the worker there gets it."""
+    if place is None or place.engine is None:
+        return job
+    return msgspec.structs.replace(job, cell=msgspec.structs.replace(job.cell, engine=place.engine))

@@ -42,6 +42,7 @@ class Place:
     python: str
     folder: Path
     path: str
+    engine: str | None = None  # what runs there in place of the cell's own engine
 
 
 def environment(threads: int, cache: str) -> dict[str, str]:
@@ -142,15 +143,15 @@ def last_line(said: bytes) -> str:
     return f": {lines[-1][:200]}" if lines else ""
 
 
-def count_instructions(job: Job) -> float | str:
+def count_instructions(job: Job, place: Place | None = None) -> float | str:
     """Machine instructions of a worker run under callgrind; a string that says why there are none."""
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         return "valgrind is not installed"
     with tempfile.TemporaryDirectory() as folder:
         out, log = Path(folder) / "out", Path(folder) / "log"
-        command = [valgrind, "--tool=callgrind", f"--callgrind-out-file={out}", f"--log-file={log}", *WORKER]
-        result = run(job, command)
+        command = [valgrind, "--tool=callgrind", f"--callgrind-out-file={out}", f"--log-file={log}"]
+        result = run(job, [*command, place.python if place else sys.executable, *MODULE], place)
         if result.status != "ok":
             return f"under callgrind: {result.status}: {result.message}"
         for line in log.read_text(errors="replace").splitlines():

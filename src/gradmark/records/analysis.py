@@ -37,7 +37,7 @@ class Summary(Record, frozen=True, kw_only=True):
 class Fit(Record, frozen=True, kw_only=True):
     """cost(n) = a + b·n^p over the sizes of one workload."""
 
-    metric: str  # a phase, or allocations, tape, peak_bytes
+    metric: str  # its name in the registry
     sizes: list[float]
     costs: list[float]
     a: float

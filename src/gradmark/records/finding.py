@@ -1,9 +1,14 @@
-"""Findings: what the gate says of one metric of one cell, and what all of them add up to."""
+"""Findings: what the gate says of one metric of one cell, and what all of them add up to.
+
+A finding is a code and numbers; `report` makes the sentence.
+"""
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import Literal
 
-from gradmark.records import Record
+from gradmark.records.budget import Budget
+from gradmark.records.record import Record
 
 Word = Literal[
     "pass",
@@ -17,17 +22,47 @@ Answer = Literal["pass", "fail", "inconclusive"]
 EXIT_CODES = {"pass": 0, "fail": 1, "inconclusive": 3}
 
 
+class FindingCode(StrEnum):
+    """Why a finding has its word."""
+
+    WITHIN = "within"  # the budget
+    OVER = "over"  # the budget
+    BETTER = "better"  # by more than the budget
+    NEW = "new"  # not in the baseline
+    VANISHED = "vanished"  # in the baseline, but not measured
+    STATUS = "status"  # it does not work; `statuses` say how it ended before and now
+    REPAIRED = "repaired"  # it works, and did not
+    ELSEWHERE = "elsewhere"  # `differing` says in what this environment is unlike the other
+    MISSING = "missing"  # it could not be obtained; `detail` says why
+    ON_DEMAND = "on-demand"  # it was not asked for
+    # Of times:
+    TOO_SHORT = "too-short"  # the harness is not known well enough
+    NEAR = "near"  # so close to the budget that the noise hides on which side
+    SPLIT = "split"  # beyond the budget, but the pairs do not agree
+    UNCONFIRMED = "unconfirmed"  # beyond the budget, but not both times
+    LOST = "lost"  # it stopped working while it was timed
+    UNFINISHED = "unfinished"  # work went on after the clock was read
+
+
 class Finding(Record, frozen=True, kw_only=True):
-    """One metric of one cell, before and now. `reason` says why, and what would decide it or what to do."""
+    """One metric of one cell, before and now."""
 
     cell: str
     metric: str
     word: Word
+    code: FindingCode | None = None
     before: float | None = None
     now: float | None = None
     limit: float | None = None
+    budget: Budget | None = None
     p_value: float | None = None
-    reason: str = ""
+    noise: float | None = None  # what equal things differ by, as a share
+    ratios: list[float] = []  # now against before, of each time that it was measured
+    statuses: tuple[str, str] | None = None
+    differing: dict[str, tuple[str, str]] = {}  # parts of the environment, there and here
+    once: bool = False  # it was so only once, and not when it was measured again
+    detail: str = ""  # in the words of whoever knew it: an exception, a worker
+    reason: str = ""  # a sentence, where there is no code
 
     @property
     def name(self) -> str:
@@ -40,7 +75,8 @@ class Gate(Record, frozen=True, kw_only=True):
 
     against: str  # the baseline file, or the revision
     findings: list[Finding]
-    notes: list[str] = []  # what differs between the environments, how the times were taken
+    differing: dict[str, tuple[str, str]] = {}  # parts of the environment, there and here
+    notes: list[str] = []  # how the times were taken
 
     def of(self, *words: Word) -> list[Finding]:
         """The findings with one of these words."""

@@ -5,6 +5,7 @@ In: a measurement. Out: its numbers by name, and for each that is missing the re
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from statistics import median
 from typing import Literal
 
@@ -26,7 +27,7 @@ OF_ALLOCATORS = ("system", "machine", "libc", "python", "numpy", "memray")
 LEAST_NS = times.HARNESS_ERROR_NS
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # an entry is only ever itself: its functions cannot be compared
 class Metric:
     """One thing that is measured."""
 
@@ -39,6 +40,7 @@ class Metric:
     in_process: Callable[[Sample], float | None] | None = None  # of a time: what one process says; None if counted once
     better: Literal["lower", "higher"] = "lower"
     exact: bool = False  # repeats itself: gates hard against the baseline
+    on_demand: bool = False  # measured only if somebody asks for it
     depends: tuple[str, ...] = ()  # parts of the environment without which an exact number does not compare
     budget: Budget | None = None  # how much worse it may get; None: never gated
     budget_name: str = ""  # the key in pyproject.toml, if not its name
@@ -92,7 +94,7 @@ def phase(name: str, meaning: str, rank: int | None, budget: Budget | None = Non
 
 def _no_phase(name: str) -> Why:
     def why(m: Measurement, _known: Numbers) -> str:
-        timed = {key for sample in m.samples for key in sample.phases}
+        timed = {key for sample in m.samples for key in sample.phases if times.is_timed(sample, key)}
         if not timed:
             return "no process gave a time"
         if name in timed and name in times.PARTS:
@@ -277,7 +279,7 @@ REGISTRY: tuple[Metric, ...] = (
     Metric("tape_adjoints", "adjoints", "count", "adjoints of the tape", *_tape("adjoints")),
     Metric(
         "instructions", "instrs", "count", "machine instructions of one iteration, from callgrind", _instructions,
-        _no_instructions, exact=True, depends=("system", "machine", "cpu", "libc", "python", "numpy"),
+        _no_instructions, exact=True, on_demand=True, depends=("system", "machine", "cpu", "libc", "python", "numpy"),
         budget=Budget(share=0.01), digits=4, settled=0.005, rank=14, csv="machine_instructions_per_iteration",
     ),
     Metric(
@@ -297,17 +299,26 @@ REGISTRY: tuple[Metric, ...] = (
     ),
     _once("warm_up", "warm-up", "until blocks take the same time", ("warm_up",)),
 )  # fmt: skip
-_BY_NAME = {name: entry for entry in REGISTRY for name in (entry.name, *entry.aliases)}
 
 
 def metric(name: str) -> Metric:
     """The metric of that name; what the registry does not have is a phase that a session declares."""
-    return _BY_NAME.get(name) or phase(name, f"the phase {name}, which the engine declares", None)
+    return _by_name(REGISTRY).get(name) or _declared(name)
+
+
+@cache
+def _by_name(registry: tuple[Metric, ...]) -> dict[str, Metric]:
+    return {name: entry for entry in registry for name in (entry.name, *entry.aliases)}
+
+
+@cache
+def _declared(name: str) -> Metric:
+    return phase(name, f"the phase {name}, which the engine declares", None)
 
 
 def is_known(name: str) -> bool:
     """Whether the registry has it."""
-    return name in _BY_NAME
+    return name in _by_name(REGISTRY)
 
 
 def phases() -> list[str]:
@@ -315,17 +326,25 @@ def phases() -> list[str]:
     return [entry.name for entry in REGISTRY if entry.phase]
 
 
+def gated() -> list[Metric]:
+    """What a baseline keeps, and the gate holds against it."""
+    return [entry for entry in REGISTRY if entry.exact and entry.budget is not None]
+
+
 def metrics_of(measurement: Measurement) -> list[Metric]:
     """The registry, and after it the further phases that this engine's sessions declared."""
     names = dict.fromkeys(name for sample in measurement.samples for name in sample.phases)
-    return [*REGISTRY, *(metric(name) for name in names if name not in _BY_NAME)]
+    return [*REGISTRY, *(metric(name) for name in names if not is_known(name))]
 
 
 def numbers(measurement: Measurement) -> dict[str, Number]:
     """All that a measurement has. A cell that did not run to its end has no times; its error may still be known."""
-    known: dict[str, Number] = times.times(measurement) if measurement.status == "ok" else {}
+    ran = measurement.status == "ok"
+    known: dict[str, Number] = times.times(measurement) if ran else {}
     found: dict[str, Number] = {}
     for entry in metrics_of(measurement):
+        if entry.timed and not ran:
+            continue
         value = entry.read(measurement, known | found if not entry.phase else known)
         if value is not None:
             found[entry.name] = value if isinstance(value, Number) else Number(value=value)

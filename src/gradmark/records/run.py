@@ -16,7 +16,7 @@ class Environment(Record, frozen=True, kw_only=True):
 
     cpu: str
     cores: int
-    memory_bytes: int
+    memory_bytes: int | None  # None where the system does not say; 0 in older files
     os: str
     python: str
     packages: dict[str, str]
@@ -35,8 +35,8 @@ class Environment(Record, frozen=True, kw_only=True):
         ]
 
 
-class Settings(Record, frozen=True, kw_only=True):
-    """How a run measures. Everything here changes what a number means, so it is kept with the numbers."""
+class Settings(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """How a run measures. Everything here changes what a number means, so it is kept with the numbers, defaults too."""
 
     processes: int = 3
     blocks: int = 8

@@ -25,8 +25,7 @@ HARNESS_ERROR_NS = 5.0
 
 def floors(samples: Sequence[Sample], phase: str) -> list[float]:
     """The fastest block of each process that timed the phase by itself, in the order of the processes."""
-    timed = (sample.phases.get(phase) for sample in samples)
-    return [part.floor_ns for part in timed if part is not None and part.block_ns and part.how == "measured"]
+    return [sample.phases[phase].floor_ns for sample in samples if is_timed(sample, phase)]
 
 
 def times(measurement: Measurement) -> dict[str, Number]:
@@ -39,28 +38,33 @@ def times(measurement: Measurement) -> dict[str, Number]:
         return found
     if "backward" in found and unrepeatable(samples):
         del found["backward"]
-    for part, other in (PARTS, PARTS[::-1]):
-        if part in found and found[part].value > whole.value:
-            del found[part]
-            if other in found and found[other].value < whole.value and not _own_total(samples):
-                found[part] = _rest(whole, found[other])
-    if "forward" in found and "backward" not in found and found["forward"].value < whole.value:
-        found["backward"] = _rest(whole, found["forward"])
+    beyond = [part for part in PARTS if part in found and found[part].value > whole.value]
+    for part in beyond:
+        del found[part]
+    if not (beyond and _own_total(samples)):  # a total of its own is not the sum of parts that it does not do
+        found |= _computed(found, whole, beyond)
     return found
+
+
+def _computed(found: dict[str, Number], whole: Number, beyond: list[str]) -> dict[str, Number]:
+    """The part that is missing, as the whole less the other part."""
+    forward, backward = (found.get(part) for part in PARTS)
+    if forward is not None and backward is None and forward.value < whole.value:
+        return {"backward": _rest(whole, forward)}
+    if backward is not None and "forward" in beyond and backward.value < whole.value:
+        return {"forward": _rest(whole, backward)}
+    return {}
 
 
 def unrepeatable(samples: Sequence[Sample]) -> bool:
     """Whether the parts are too fast for the whole in every process: backward then does less when it is repeated."""
-    judged = [sample for sample in samples if {WHOLE, *PARTS} <= sample.phases.keys()]
+    judged = [sample for sample in samples if all(is_timed(sample, name) for name in (WHOLE, *PARTS))]
     return len(judged) >= LEAST_PROCESSES and all(_unexplained(sample) for sample in judged)
 
 
 def _unexplained(sample: Sample) -> bool:
-    parts = [sample.phases[name] for name in PARTS]
-    if any(part.how == "derived" for part in parts):
-        return False
-    together = sum(part.floor_ns for part in parts)
-    return sample.phases[WHOLE].floor_ns > UNEXPLAINED * together + 100 * HARNESS_ERROR_NS
+    apart = sum(sample.phases[name].floor_ns for name in PARTS)
+    return sample.phases[WHOLE].floor_ns > UNEXPLAINED * apart + 100 * HARNESS_ERROR_NS
 
 
 def warnings(measurement: Measurement) -> list[Warning]:
@@ -81,10 +85,11 @@ def _timed(samples: Sequence[Sample], phase: str) -> Number | None:
     values = floors(samples, phase)
     if not values:
         return None
-    return over_processes(values, [median(s.phases[phase].block_ns) for s in samples if _has(s, phase)])
+    return over_processes(values, [median(s.phases[phase].block_ns) for s in samples if is_timed(s, phase)])
 
 
-def _has(sample: Sample, phase: str) -> bool:
+def is_timed(sample: Sample, phase: str) -> bool:
+    """Whether a process timed the phase by itself; older files have phases that were computed."""
     part = sample.phases.get(phase)
     return part is not None and bool(part.block_ns) and part.how == "measured"
 
@@ -106,4 +111,5 @@ def over_processes(fastest: Sequence[float], typical: Sequence[float]) -> Number
 
 
 def _rest(whole: Number, part: Number) -> Number:
-    return Number(value=whole.value - part.value, how="derived", processes=whole.processes)
+    # The subtraction of the harness may leave less than nothing of a part; the rest is no longer than the whole.
+    return Number(value=whole.value - max(part.value, 0.0), how="derived", processes=whole.processes)

@@ -1,22 +1,23 @@
 """Auditing the gate: known faults are planted, and it is seen whether the gate catches each by the right metric.
 
-In: faults. Out: what was caught and what was missed, and how often equal things are accused on this machine.
+In: faults, and an orchestrator whose run has the cells of their plan. Out: what was caught and what was missed, and how
+often equal things are accused on this machine.
 """
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from gradmark.analyse.resampling import SEED
 from gradmark.gate import timing
 from gradmark.gate.configuration import Configuration
-from gradmark.measure.plan import cells_of
+from gradmark.measure.orchestrator import Orchestrator
 from gradmark.measure.process import Place
-from gradmark.records import Record, Settings
-from gradmark.records.finding import Gate
-from gradmark.revisions.checkout import Revision
-from gradmark.revisions.contest import Contest, Said
+from gradmark.records import Cell, Record
+from gradmark.records.finding import Finding
+from gradmark.revisions import contest
+from gradmark.revisions.contest import Contest
 from gradmark.revisions.faults import FAULTS, Fault, engine_of
 from gradmark.workloads.selection import select
 
@@ -24,6 +25,7 @@ from gradmark.workloads.selection import select
 SWAPS = 200
 # Two pairs show that work is left undone: that is no matter of noise.
 FEW = 2
+UNMODIFIED = "tapegrad"
 
 
 class Planted(Record, frozen=True, kw_only=True):
@@ -32,13 +34,21 @@ class Planted(Record, frozen=True, kw_only=True):
     what: str
     expected: list[str]
     accused: list[str]
-    evidence: str
+    evidence: Finding | None
     caught: bool
 
 
-def judged(fault: Fault, gate: Gate) -> Planted:
+class Audit(Record, frozen=True, kw_only=True):
+    """What came of all faults; the false alarms if the unmodified engine was among them."""
+
+    planted: list[Planted]
+    false_alarms: int | None = None
+    comparisons: int = SWAPS  # of equal things, in which false alarms are counted
+
+
+def judged(fault: Fault, findings: Sequence[Finding]) -> Planted:
     """Caught if the right metric failed; what is no fault must not fail at all."""
-    failed = gate.of("fail")
+    failed = [finding for finding in findings if finding.word == "fail"]
     accused = list(dict.fromkeys(finding.metric for finding in failed))
     right = [finding for finding in failed if finding.metric in fault.caught_by]
     shown = right[0] if right else failed[0] if failed else None
@@ -46,44 +56,49 @@ def judged(fault: Fault, gate: Gate) -> Planted:
         what=fault.what,
         expected=list(fault.caught_by),
         accused=accused,
-        evidence=shown.reason if shown is not None else "",
+        evidence=shown,
         caught=bool(right) if fault.caught_by else not failed,
     )
 
 
-def here() -> Revision:
-    """Both sides are the present environment: the engines differ, not the revisions."""
-    place = Place(sys.executable, Path.cwd(), os.environ.get("PYTHONPATH", ""))
-    return Revision(name="the unmodified engine", before=place, now=place)
+def places() -> dict[str, Place]:
+    """Both sides are the present environment; before, the unmodified engine runs in place of each faulty one."""
+    python, folder, path = sys.executable, Path.cwd(), os.environ.get("PYTHONPATH", "")
+    return {
+        contest.BEFORE: Place(python, folder, path, engine=UNMODIFIED),
+        contest.NOW: Place(python, folder, path),
+    }
 
 
-def contest(fault: Fault, settings: Settings) -> Contest:
-    """The unmodified engine against the fault."""
-    cells = [
-        cell
-        for cell in cells_of(select([fault.workload]), ["tapegrad"], full=True)
-        if cell.params == dict(fault.size) and cell.engine == "tapegrad"
-    ]
-    return Contest(here(), cells, settings, engine_of(fault))
+def row_of(fault: Fault) -> Cell:
+    """The row that shows a fault."""
+    (workload,) = select([fault.workload])
+    return Cell(
+        engine=engine_of(fault), workload=workload.name, suite=workload.suite, params=dict(fault.size), kind="scalar"
+    )
 
 
-def pairs_of(fault: Fault, pairs: int) -> int:
-    """How many pairs a fault needs: none where nothing is timed."""
-    return 0 if not fault.timed else FEW if fault.caught_by == ("synchronisation",) else pairs
+def contest_of(fault: Fault, pairs: int) -> Contest:
+    """The unmodified engine against the fault: each fault is judged by itself, and timed only if it must be."""
+    needed = 0 if not fault.timed else FEW if fault.caught_by == ("synchronisation",) else pairs
+    return Contest([row_of(fault)], needed)
 
 
 def audit(
-    settings: Settings, configuration: Configuration, pairs: int, said: Said, faults: Sequence[Fault] = FAULTS
-) -> Iterator[Planted | tuple[int, int]]:
-    """Plants each fault; yields what came of it, and after the unmodified engine the false alarms among comparisons."""
-    for fault in faults:
-        made = contest(fault, settings)
-        yield judged(fault, made.decide(configuration, pairs_of(fault, pairs), said))
-        if not fault.caught_by:
-            yield false_alarms(made.rows(made.timed()), configuration), SWAPS
+    orchestrator: Orchestrator, configuration: Configuration, pairs: int, faults: Sequence[Fault] = FAULTS
+) -> Audit:
+    """Plants each fault, and says what came of it."""
+    contests = [contest_of(fault, pairs) for fault in faults]
+    decided = contest.decide(contests, orchestrator, configuration)
+    equal = [made for fault, made in zip(faults, contests, strict=True) if not fault.caught_by]
+    floors = [row for made in equal for row in contest.floors(made, orchestrator)]
+    return Audit(
+        planted=[judged(fault, findings) for fault, findings in zip(faults, decided, strict=True)],
+        false_alarms=false_alarms(floors, configuration) if equal else None,
+    )
 
 
-def false_alarms(rows: Sequence[timing.Row], configuration: Configuration) -> int:
+def false_alarms(rows: Sequence[timing.PairedFloors], configuration: Configuration) -> int:
     """Comparisons of equal things that accuse one: the two sides of each pair are swapped at random."""
     import numpy as np
 
@@ -94,6 +109,6 @@ def false_alarms(rows: Sequence[timing.Row], configuration: Configuration) -> in
         for row in rows:
             swap = draw.random(len(row.before)) < 0.5
             before, now = np.where(swap, row.now, row.before), np.where(swap, row.before, row.now)
-            swapped.append(timing.Row(row.cell, row.workload, row.phase, before.tolist(), now.tolist()))
+            swapped.append(timing.PairedFloors(row.cell, row.workload, row.phase, before.tolist(), now.tolist()))
         alarms += any(finding.word == "fail" for finding in timing.judge(swapped, configuration))
     return alarms

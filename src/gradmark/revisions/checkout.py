@@ -30,6 +30,11 @@ class Revision:
     before: Place
     now: Place
 
+    @property
+    def places(self) -> dict[str, Place]:
+        """Where the cells of each side are measured."""
+        return {"before": self.before, "now": self.now}
+
 
 def git(*arguments: str) -> str:
     """What git answers."""
@@ -43,12 +48,21 @@ def git(*arguments: str) -> str:
     return done.stdout.strip()
 
 
+def commit_of(name: str) -> str:
+    """The commit that a branch, a tag or a short name means now; raises `RevisionError` if there is none."""
+    top = Path(git("rev-parse", "--show-toplevel"))
+    try:
+        return git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    except RevisionError:
+        raise RevisionError(
+            f"no revision is called {name!r}; expected a branch, a tag or a commit of {top.name}"
+        ) from None
+
+
 def build(name: str, command: str) -> Revision:
     """Checks the revision out and builds it, unless that was done before; raises `RevisionError` if it cannot be."""
+    commit = commit_of(name)
     top = Path(git("rev-parse", "--show-toplevel"))
-    commit = git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}") if _known(name) else None
-    if commit is None:
-        raise RevisionError(f"no revision is called {name!r}; expected a branch, a tag or a commit of {top.name}")
     mark = hashlib.sha256(f"{command}\0{sys.version}\0{sysconfig.get_path('purelib')}".encode()).hexdigest()[:8]
     folder = FOLDER.resolve() / f"{commit[:12]}-{mark}"
     tree, environment, built = folder / "tree", folder / "environment", folder / "built"
@@ -62,18 +76,10 @@ def build(name: str, command: str) -> Revision:
     here = Path.cwd()
     there = tree / here.resolve().relative_to(top.resolve())
     return Revision(
-        name=f"{name} ({commit[:12]})",
+        name=commit[:12] if name == commit else f"{name} ({commit[:12]})",
         before=Place(str(_python(environment)), there, _path(harness, top, tree)),
         now=Place(sys.executable, here, _path(harness, top, top)),
     )
-
-
-def _known(name: str) -> bool:
-    try:
-        git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-    except RevisionError:
-        return False
-    return True
 
 
 def _python(environment: Path) -> Path:

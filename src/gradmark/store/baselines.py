@@ -4,26 +4,24 @@ In: measurements. Out: `gradmark-baseline.json`, sorted and the same on every wr
 """
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from gradmark.errors import StoreError
 from gradmark.records import Cell, Environment, Measurement, Record
+from gradmark.records.metric import Metric, gated, metric, numbers
 from gradmark.store.writing import replace
 
 # History of the format of baseline files. A reader accepts every version up to its own.
 #   1  first
 VERSION = 1
 FILE = Path("gradmark-baseline.json")
-PACKAGES: list[str] = ["numpy", "memray"]
-# Numbers that are not counts are kept to so many digits: what rounding and the length of names move is below.
-DIGITS = {"gradient_error": 2, "peak_bytes": 3, "instructions": 4, "total_ns": 3}
-# What is left of an exact gradient where the reference has more digits than a double.
+Entry = TypeVar("Entry")
+# Of errors: what is left of an exact gradient where the reference has more digits than a double.
 LEAST_ERROR = 1e-17
-# A number of these that moved by less than this share stays as it was, so that writing again changes nothing.
-SAME = {"gradient_error": 1.0, "peak_bytes": 0.02, "instructions": 0.005}
 
 
 class Kept(Record, frozen=True, kw_only=True):
@@ -54,12 +52,43 @@ class _Version(msgspec.Struct):
 
 
 def key(cell: Cell) -> str:
-    """The cell's name in the file: its id, with a user's file relative to the current folder."""
-    if cell.file is None:
-        return cell.id
-    path, here = Path(cell.file), Path.cwd()
-    inside = path.relative_to(here) if path.is_relative_to(here) else Path(path.name)
-    return msgspec.structs.replace(cell, file=inside.as_posix()).id
+    """The cell's name in the file: its id, with a user's file relative to the current folder. It has no side."""
+    return msgspec.structs.replace(cell, file=_relative(cell.file), side="").id
+
+
+def old_key(cell: Cell) -> str:
+    """The cell's name in files from before rows had one spelling: `poly/n=1000/float64/cpu@tapegrad`."""
+    row = "/".join([cell.workload, *(f"{name}={value}" for name, value in cell.params.items())])
+    source = f" of {_relative(cell.file)}" if cell.file else ""
+    return f"{row}/{cell.dtype}/{cell.device}@{cell.engine}{source}"
+
+
+def _relative(file: str | None) -> str | None:
+    if file is None:
+        return None
+    path, here = Path(file), Path.cwd()
+    return (path.relative_to(here) if path.is_relative_to(here) else Path(path.name)).as_posix()
+
+
+def renamed(before: Baseline, cells: Iterable[Cell]) -> Baseline:
+    """The baseline with these cells under their names of today. Others stay: a name alone does not tell their kind."""
+    names = {old_key(cell): key(cell) for cell in cells}
+    times = before.times
+    if times is not None:
+        times = msgspec.structs.replace(times, total_ns=_renamed(times.total_ns, names))
+    return msgspec.structs.replace(before, cells=_renamed(before.cells, names), times=times)
+
+
+def _renamed(entries: Mapping[str, Entry], names: Mapping[str, str]) -> dict[str, Entry]:
+    """An entry that is there under its new name too is kept once: the new one is newer."""
+    return {names.get(old, old): entry for old, entry in entries.items() if names.get(old) not in entries}
+
+
+def only(before: Baseline, cells: Collection[Cell]) -> Baseline:
+    """What the baseline has of these cells, under their names of today."""
+    asked = {key(cell) for cell in cells}
+    before = renamed(before, cells)
+    return msgspec.structs.replace(before, cells={name: before.cells[name] for name in before.cells if name in asked})
 
 
 def described(environment: Environment) -> dict[str, str]:
@@ -67,7 +96,8 @@ def described(environment: Environment) -> dict[str, str]:
 
     Instructions depend on the processor too, because libraries choose their kernels by it.
     """
-    packages = {name: _minor(environment.packages[name]) for name in PACKAGES if name in environment.packages}
+    parts = dict.fromkeys(part for entry in gated() for part in entry.depends)
+    packages = {name: _minor(environment.packages[name]) for name in parts if name in environment.packages}
     libc = " ".join(part for part in platform.libc_ver() if part)
     python = environment.python.split()
     return {
@@ -85,69 +115,58 @@ def _minor(version: str) -> str:
 
 
 def metrics(measurement: Measurement) -> dict[str, float]:
-    """The exact metrics of a measurement, those that could be obtained."""
-    memory, tape, accuracy = measurement.memory, measurement.tape, measurement.accuracy
-    counted = measurement.instructions
-    found: dict[str, float | None] = {
-        "allocations": memory.allocations if memory else None,
-        "leaked_bytes": memory.leaked_bytes if memory else None,
-        "peak_bytes": memory.peak_bytes if memory else None,
-        "tape_instructions": tape.instructions if tape else None,
-        "gradient_error": accuracy.relative_error if accuracy else None,
-        "instructions": counted.total if counted else None,
-    }
-    return {name: rounded(name, value) for name, value in found.items() if value is not None}
+    """The gated metrics of a measurement, those that could be obtained."""
+    known = numbers(measurement)
+    return {entry.name: rounded(entry, known[entry.name].value) for entry in gated() if entry.name in known}
 
 
-def rounded(metric: str, value: float) -> float:
-    """The number as the file has it."""
-    if metric == "gradient_error" and value < LEAST_ERROR:
+def rounded(entry: Metric, value: float) -> float:
+    """The number as the file has it: digits that rounding and the length of names move are left out."""
+    if entry.unit == "relative" and value < LEAST_ERROR:
         return 0
-    short = float(f"{value:.{DIGITS.get(metric, 6)}g}")
+    short = float(f"{value:.{entry.digits}g}")
     return int(short) if short == int(short) else short
 
 
 def baseline(measurements: Sequence[Measurement], environment: Environment, before: Baseline | None = None) -> Baseline:
     """A baseline of these measurements. Times, and numbers that moved by nothing that counts, stay as they were."""
+    before = renamed(before, [m.cell for m in measurements]) if before is not None else None
     old = before if before is not None and before.environment == described(environment) else None
     cells = {}
     for measurement in measurements:
         name = key(measurement.cell)
         known = old.cells[name].metrics if old is not None and name in old.cells else {}
-        now = {metric: _settled(metric, known.get(metric), value) for metric, value in metrics(measurement).items()}
+        now = {n: _settled(n, known.get(n), value) for n, value in metrics(measurement).items()}
         cells[name] = Kept(status=measurement.status, metrics=now)
-    timed = {key(m.cell): min(floors) for m in measurements if (floors := _floors(m))}
     times = before.times if before is not None else None
-    if timed:
+    total = metric("total")
+    if timed := {key(m.cell): rounded(total, ns) for m in measurements if (ns := total.number(m)) is not None}:
         machine = f"{environment.cpu}, {environment.cores} cores, {environment.os}, {environment.python}"
-        times = Times(machine=machine, total_ns={name: rounded("total_ns", ns) for name, ns in timed.items()})
+        times = Times(machine=machine, total_ns=timed)
     return Baseline(environment=described(environment), cells=cells, times=times, format_version=VERSION)
 
 
-def joined(before: Baseline, renewed: Baseline) -> Baseline:
-    """The cells that were renewed in place of theirs, the others as they were: of one environment only."""
+def joined(before: Baseline, renewed: Baseline, cells: Iterable[Cell]) -> Baseline:
+    """These cells, which were renewed, in place of theirs, the others as they were: of one environment only."""
     if before.environment != renewed.environment:
         raise StoreError(
             f"the baseline was made with {before.environment}, this is {renewed.environment}; one file has one "
             "environment: renew all of it, without SELECT, -e and -k"
         )
-    times = renewed.times
+    before, times = renamed(before, cells), renewed.times
     if times is not None and before.times is not None and times.machine == before.times.machine:
         times = msgspec.structs.replace(times, total_ns=before.times.total_ns | times.total_ns)
     return msgspec.structs.replace(renewed, cells=before.cells | renewed.cells, times=times)
 
 
-def _settled(metric: str, before: float | None, now: float) -> float:
-    return before if before is not None and abs(now - before) <= SAME.get(metric, 0.0) * before else now
+def _settled(name: str, before: float | None, now: float) -> float:
+    """A number that moved by nothing that counts stays as it was, so that writing again changes nothing."""
+    return before if before is not None and abs(now - before) <= metric(name).settled * before else now
 
 
-def _floors(measurement: Measurement) -> list[float]:
-    return [s.phases["total"].floor_ns for s in measurement.samples if "total" in s.phases]
-
-
-def save(found: Baseline, path: Path) -> None:
+def save(kept: Baseline, path: Path) -> None:
     """Writes it sorted, a cell on a line: a diff then shows which cells changed, before and after."""
-    plain = {**msgspec.to_builtins(found), "format_version": VERSION}
+    plain = {**msgspec.to_builtins(kept), "format_version": VERSION}
     parts = []
     for name in sorted(plain):
         whole = _line(plain[name])

@@ -1,26 +1,24 @@
-"""Run files: one JSON file for each run, replaced as a whole, so that it is never half written.
+"""Run files: the folder of them, and the runs in them, whatever their format.
 
-In: runs. Out: files under `.gradmark/runs/`, and runs again. A file of an older format still opens.
+In: runs, names of runs. Out: files under `.gradmark/runs/`, and runs again. A file of an older format still opens.
 """
 
 import os
 import shutil
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 
-import msgspec
-
 from gradmark.errors import StoreError
-from gradmark.records import FORMAT_VERSION, Run
+from gradmark.records import Run
+from gradmark.store import document, journal, listing
+from gradmark.store.journal import Journal as Journal  # what writes a run that is being measured
+from gradmark.store.journal import path_of as path_of
 from gradmark.store.writing import replace
 
 FOLDER = Path(".gradmark") / "runs"
 # A run file is some hundred kilobytes; less than this on the disk is a disk that is about to be full.
 LEAST_FREE_BYTES = 20 << 20
-
-
-class _Version(msgspec.Struct):
-    format_version: int = 1
 
 
 def ready(folder: Path) -> None:
@@ -38,43 +36,34 @@ def ready(folder: Path) -> None:
         raise StoreError(f"only {free >> 20} MiB are free in {folder}; make room, or choose another with --store")
 
 
-def path_of(run: Run, folder: Path) -> Path:
-    """Where a run is kept."""
-    return folder / f"{run.id}.json"
-
-
 def save(run: Run, path: Path) -> None:
-    """Writes a run in place of what the file had."""
-    replace(path, msgspec.json.encode(run))
+    """Writes a run as one document, in place of what the file had."""
+    replace(path, document.packed(run))
 
 
 def load(path: Path) -> Run:
-    """Reads a run file."""
-    try:
-        text = path.read_bytes()
-    except OSError as error:
-        raise StoreError(
-            f"{path} cannot be read: {error.strerror}; `gradmark list runs` shows what there is"
-        ) from error
-    try:
-        version = msgspec.json.decode(text, type=_Version).format_version
-        if version > FORMAT_VERSION:
-            raise StoreError(
-                f"{path} has format {version}, this gradmark reads up to {FORMAT_VERSION}; install a newer gradmark"
-            )
-        return msgspec.json.decode(text, type=Run)
-    except msgspec.MsgspecError as error:
-        raise StoreError(f"{path} is not a run file, or is damaged: {error}; the file was not changed") from error
+    """Reads a run file of any format."""
+    data = journal.contents(path)
+    return journal.read(data, path)[0] if journal.is_journal(data) else document.read(data, path)
 
 
-def find(name: str, folder: Path) -> Path:
-    """A run by path, by id, by the start of an id, or `latest`."""
-    if name.endswith(".json") or os.sep in name:
+def find(name: str, folder: Path, verbs: Collection[str] = ()) -> Path:
+    """A run by path, by id, by the start of an id, or `latest`: of any verb, or of these only."""
+    if name.endswith(listing.EXTENSIONS) or os.sep in name:
         return Path(name)
-    runs = sorted(folder.glob("*.json"))
-    matching = runs[-1:] if name == "latest" else [path for path in runs if path.stem.startswith(name)]
+    kept = listing.files(folder)
+    if name == "latest":
+        matching = _latest(kept, verbs)
+    else:
+        matching = [path for path in kept if path.stem == name] or [p for p in kept if p.stem.startswith(name)]
     if len(matching) == 1:
         return matching[0]
-    what = "no run" if not matching else f"{len(matching)} runs"
-    known = ", ".join(path.stem for path in runs[-5:]) or "none"
+    what = f"{len(matching)} runs" if matching else f"no run of {' or '.join(verbs)}" if verbs else "no run"
+    known = ", ".join(path.stem for path in kept[-5:]) or "none"
     raise StoreError(f"{what} in {folder} match {name!r}; the newest are: {known}")
+
+
+def _latest(kept: list[Path], verbs: Collection[str]) -> list[Path]:
+    if not verbs:
+        return kept[-1:]
+    return next(([path] for path in reversed(kept) if listing.listed(path).verb in verbs), [])

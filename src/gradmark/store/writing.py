@@ -2,21 +2,34 @@
 
 import contextlib
 import os
+import secrets
 from pathlib import Path
 
 from gradmark.errors import StoreError
 
+# A temporary file is made, never opened: O_EXCL refuses what is there already, a link that somebody put there too.
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+
 
 def replace(path: Path, data: bytes) -> None:
-    """Writes to a temporary name, waits until it is on the disk, and renames."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    """Writes to a temporary name that nobody can guess, waits until it is on the disk, and renames."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        with open(temporary, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        descriptor = os.open(temporary, _NEW, 0o666)  # the umask takes from it what the user's files do not have
+        try:
+            write_all(descriptor, data)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
         os.replace(temporary, path)
     except OSError as error:
         with contextlib.suppress(OSError):  # where the folder itself is missing or closed
             temporary.unlink(missing_ok=True)
         raise StoreError(f"{path} cannot be written: {error.strerror}; what was there before is untouched") from error
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """All of the data: the system may take only a part at a time, as it does when a disk is getting full."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]

@@ -1,9 +1,10 @@
-"""Selection: from what the user typed to workloads.
+"""Selection: from what the user typed to workloads, each with the sizes, dtypes and devices that were asked for.
 
-In: names, suites, globs and files. Out: workloads, or an error with the nearest names.
+In: suites, names, globs, files, and rows as tables print them. Out: `Selected`, or an error with what there is.
 """
 
 import contextlib
+import dataclasses
 import difflib
 import fnmatch
 import importlib
@@ -16,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 
 from gradmark.errors import SelectionError, WorkloadError
+from gradmark.workloads.row import Row, Selected, fitted, lists
 from gradmark.workloads.workload import Workload
 
 BUILT_IN = [f"gradmark.workloads.{name}" for name in ("scalar", "tensor", "networks", "operators", "tensor_operators")]
@@ -26,23 +28,36 @@ ENTRY_POINTS = "gradmark.workloads"
 
 def of_module(module: ModuleType) -> list[Workload]:
     """The workloads that a module defines, in the order of its source."""
-    found = list({id(thing): thing for thing in vars(module).values() if isinstance(thing, Workload)}.values())
-    names = [workload.name for workload in found]
+    defined = list({id(thing): thing for thing in vars(module).values() if isinstance(thing, Workload)}.values())
+    names = [workload.name for workload in defined]
     for name in names:
         if names.count(name) > 1:
             raise WorkloadError(f"{names.count(name)} workloads of {module.__name__} are called {name!r}; rename them")
-    return found
+    return defined
 
 
 def available() -> list[Workload]:
-    """The built-in suites, and those that installed packages offer through the entry point `gradmark.workloads`."""
-    found = [w for name in BUILT_IN for w in of_module(importlib.import_module(name))]
+    """The built-in suites, and those that installed packages offer through the entry point `gradmark.workloads`.
+
+    Their file is None: a worker finds them here again, as parts of the packages that they belong to. Read by its path,
+    a module of a package cannot import its neighbours.
+    """
+    installed = [w for name in BUILT_IN for w in of_module(importlib.import_module(name))]
     for point in importlib.metadata.entry_points(group=ENTRY_POINTS):
         try:
-            found += of_module(point.load())
+            installed += of_module(point.load())
         except Exception as error:
-            raise WorkloadError(f"the package that offers workloads as {point.value!r} is broken: {error!r}") from error
-    return found
+            raise WorkloadError(
+                f"the package that offers workloads as {point.value!r} is broken: {where_it_failed(error)}"
+            ) from error
+    return [dataclasses.replace(workload, file=None) for workload in installed]
+
+
+def file_of(workload: Workload) -> str | None:
+    """Where a worker finds a workload again: its file, or None for those that `available` has."""
+    if workload.file is None or any(other.function is workload.function for other in available()):
+        return None
+    return workload.file
 
 
 def from_file(path: Path) -> list[Workload]:
@@ -63,10 +78,10 @@ def from_file(path: Path) -> list[Workload]:
         raise WorkloadError(f"{path} cannot be loaded: {where_it_failed(error)}") from error
     finally:
         sys.path.remove(str(path.parent.resolve()))
-    found = of_module(module)
-    if not found:
+    defined = of_module(module)
+    if not defined:
         raise WorkloadError(f"{path} has no workload; decorate a function with @gradmark.workload(suite=…, stresses=…)")
-    return found
+    return defined
 
 
 def where_it_failed(error: BaseException) -> str:
@@ -81,35 +96,75 @@ def where_it_failed(error: BaseException) -> str:
 
 
 def select(patterns: Sequence[str], keyword: str | None = None) -> list[Workload]:
-    """The workloads that the patterns name: a file, a suite, a name or a glob. `keyword` narrows them.
+    """The workloads that the patterns name, once each, whatever sizes were asked for."""
+    return list({part.workload.name: part.workload for part in select_rows(patterns, keyword)}.values())
 
-    Without patterns: the suites that come with gradmark, without what makes them long.
+
+def select_rows(patterns: Sequence[str], keyword: str | None = None) -> list[Selected]:
+    """What the patterns name, in their order: a workload may come more than once, with other sizes.
+
+    A pattern is a suite, a name, a glob or a file, `mine.py`; a row of one of these, `poly/n=777`, `matmul/n=*`,
+    `mine.py:price/n=3`. `keyword` keeps rows with that text in their names. Without patterns: the suites that come with
+    gradmark, without what makes them long.
+
+    >>> [(part.workload.name, part.points(full=False)) for part in select_rows(["chain/f=tanh", "poly/n=777"])]
+    [('chain', [{'f': 'tanh'}]), ('poly', [{'n': 777}])]
     """
     known = available()
-    usual = [] if patterns else [w for w in known if w.suite in DEFAULT_SUITES and not w.extra]
-    chosen = {w.name: w for w in usual}
+    selected = [] if patterns else [Selected(w) for w in known if w.suite in DEFAULT_SUITES and not w.extra]
     for pattern in patterns:
-        if pattern.endswith(".py"):
-            matching = from_file(Path(pattern))
-        else:
-            matching = [w for w in known if pattern == w.suite or fnmatch.fnmatch(w.name, pattern)]
-        if not matching:
-            raise SelectionError(_no_such(pattern, known))
-        for workload in matching:
-            other = chosen.get(workload.name)
-            if other is not None and other is not workload and other.file != workload.file:
-                raise SelectionError(
-                    f"two workloads are called {workload.name!r} ({other.file} and {workload.file}); rename one"
-                )
-            chosen[workload.name] = workload
-    found = [w for w in chosen.values() if keyword is None or keyword in w.name]
-    if not found:
-        raise SelectionError(f"no selected workload has {keyword!r} in its name; there are: {', '.join(chosen)}")
-    return found
+        selected += _matching(pattern, known)
+    _refuse_namesakes([part.workload for part in selected])
+    if keyword is None:
+        return selected
+    kept = [dataclasses.replace(part, keyword=keyword) for part in selected]
+    kept = [part for part in kept if part.points(full=False)]
+    if not kept:
+        names = dict.fromkeys(part.workload.name for part in selected)
+        raise SelectionError(f"no selected row has {keyword!r} in its name; the workloads are: {', '.join(names)}")
+    return kept
 
 
-def _no_such(pattern: str, known: Sequence[Workload]) -> str:
+def _matching(pattern: str, known: Sequence[Workload]) -> list[Selected]:
+    """The workloads of one pattern that have the sizes it names."""
+    if pattern.endswith(".py"):
+        return [Selected(workload) for workload in from_file(Path(pattern))]
+    file, separator, rest = pattern.rpartition(".py:")
+    if separator:
+        known = from_file(Path(f"{file}.py"))
+    row = Row.parsed(rest)
+    named = [w for w in known if row.name == w.suite or fnmatch.fnmatchcase(w.name, row.name)]
+    if not named:
+        raise SelectionError(_no_such(row.name, known))
+    selected, problems = [], []
+    # of a suite or a glob those are meant that list such a size; `*/n=1000` is no order for 1000³ numbers
+    for workload in [w for w in named if lists(w, row)] or named:
+        try:
+            selected.append(fitted(workload, row))
+        except SelectionError as error:
+            problems.append(error)
+    if not selected:
+        raise problems[0]
+    return selected
+
+
+def _refuse_namesakes(workloads: Sequence[Workload]) -> None:
+    """Raises if two workloads of one name were selected: their rows could not be told apart."""
+    chosen: dict[str, Workload] = {}
+    for workload in workloads:
+        other = chosen.setdefault(workload.name, workload)
+        same = other is workload if workload.file is None else other.file == workload.file
+        if not same:
+            places = " and ".join(w.file or str(w.function.__module__) for w in (other, workload))
+            raise SelectionError(f"two workloads are called {workload.name!r} ({places}); rename one")
+
+
+def _no_such(name: str, known: Sequence[Workload]) -> str:
     names = list(dict.fromkeys([w.name for w in known] + [w.suite for w in known]))
-    near = difflib.get_close_matches(pattern, names, n=3)
-    hint = f"did you mean {' or '.join(near)}?" if near else "`gradmark list` shows all; a file must end in .py"
-    return f"no workload or suite is called {pattern!r}; {hint}"
+    near = difflib.get_close_matches(name, names, n=3)
+    hint = (
+        f"did you mean {' or '.join(near)}?"
+        if near
+        else "`gradmark list` shows all; a workload of your own is named as file.py or file.py:name"
+    )
+    return f"no workload or suite is called {name!r}; {hint}"

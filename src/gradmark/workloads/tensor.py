@@ -10,8 +10,11 @@ from gradmark.workloads.workload import workload
 
 # The words of `axis` in `reduce_axis`: a number would be taken for a size.
 AXES = {"first": 0, "middle": 1, "last": 2}
-# Inputs and classes of `mlp_step` for each width.
-OUTSIDE = {32: (16, 4), 256: (784, 10)}
+
+
+def _outside(width: int) -> tuple[int, int]:
+    """Inputs and classes of `mlp_step` for each width of its hidden layer."""
+    return (16, 4) if width <= 32 else (784, 10)
 
 
 @workload(
@@ -127,17 +130,17 @@ def logsumexp(ops: Any, x: Any, **_sizes: Any) -> Any:
     sizes={"batch": [8, 32, 128, 512], "width": [32, 256]},
     quick=[{"batch": 8, "width": 32}, {"batch": 128, "width": 256}],
     arrays=lambda draw, batch, width: [
-        draw.normal(size=(batch, OUTSIDE[width][0])),
-        draw.integers(OUTSIDE[width][1], size=batch),
-        draw.normal(size=(OUTSIDE[width][0], width)) / OUTSIDE[width][0] ** 0.5,
+        draw.normal(size=(batch, _outside(width)[0])),
+        draw.integers(_outside(width)[1], size=batch),
+        draw.normal(size=(_outside(width)[0], width)) / _outside(width)[0] ** 0.5,
         0.1 * draw.normal(size=width),
-        draw.normal(size=(width, OUTSIDE[width][1])) / width**0.5,
-        0.1 * draw.normal(size=OUTSIDE[width][1]),
+        draw.normal(size=(width, _outside(width)[1])) / width**0.5,
+        0.1 * draw.normal(size=_outside(width)[1]),
     ],
     fixed=["x"],
     operations=lambda: 6,
     # the first product has one derivative: x is data
-    flops=lambda batch, width: batch * width * (4 * OUTSIDE[width][0] + 6 * OUTSIDE[width][1]),
+    flops=lambda batch, width: batch * width * (4 * _outside(width)[0] + 6 * _outside(width)[1]),
 )
 def mlp_step(
     ops: Any,

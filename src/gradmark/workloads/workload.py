@@ -3,6 +3,8 @@
 In: a decorated function of numbers or of arrays. Out: a `Workload`, which engines run and the laboratory measures.
 """
 
+import functools
+import inspect
 import itertools
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -17,8 +19,8 @@ Sizes = Mapping[str, Sequence[Param]]
 Point = dict[str, Param]
 # Tensors are float32 where nothing else is said: it is what most of them are in practice, so it comes first.
 DTYPES = ("float32", "float64")
-# The bit of a function's flags that says that it takes **keywords.
-KEYWORDS = 0x08
+# Parts of a row's name that are no sizes: `matmul/n=8/dtype=float64/device=cuda`.
+RESERVED = ("dtype", "device")
 
 
 def _one_input(draw: random.Random) -> list[float]:
@@ -79,8 +81,7 @@ class Workload:
 
     def names(self, count: int) -> list[str]:
         """The names of so many inputs, as the function calls them."""
-        code = self.function.__code__
-        named = list(code.co_varnames[1 : code.co_argcount])
+        named = input_names(self.function)
         return (named + [f"input {k}" for k in range(len(named), count)])[:count]
 
     def active(self, inputs: Sequence[Any]) -> list[int]:
@@ -107,29 +108,70 @@ class Workload:
         )
 
 
+def parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """The parameters of a function, a partial or an object that can be called; none where Python cannot tell."""
+    try:
+        return _signature(function)
+    except TypeError:  # an object that cannot be hashed cannot be remembered
+        return _signature.__wrapped__(function)
+
+
+@functools.cache  # asked for in every session, and slow
+def _signature(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):  # a builtin such as `list`
+        return {}
+
+
+def input_names(function: Callable[..., Any]) -> list[str]:
+    """The names of the inputs that a workload's function lists: its positional parameters after `ops`."""
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [name for name, parameter in parameters(function).items() if parameter.kind in positional][1:]
+
+
 def _wanted(function: Callable[..., Any], params: Mapping[str, Param]) -> Point:
     """The parameters that a function takes: most inputs and counts depend on a few of them only."""
-    code = getattr(function, "__code__", None)
-    if code is not None and code.co_flags & KEYWORDS:
+    known = parameters(function)
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in known.values()):
         return dict(params)
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code else ()
-    return {key: value for key, value in params.items() if key in names}
+    return {key: value for key, value in params.items() if key in known}
+
+
+def _innermost(function: Any) -> Any:
+    """The function that was written: behind decorators and partials, or the class of an object that can be called."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    function = inspect.unwrap(function)
+    return function if hasattr(function, "__name__") else type(function)
+
+
+def _source(function: Callable[..., Any]) -> str | None:
+    """The file that a function was written in."""
+    try:
+        return inspect.getfile(_innermost(function))
+    except (TypeError, OSError):  # a builtin, or made without a file
+        return None
 
 
 def _plain(name: str, key: str, values: Sequence[Any]) -> list[Param]:
     """Sizes as plain numbers and words; NumPy's numbers become Python's."""
-    found: list[Param] = []
+    sizes: list[Param] = []
     for value in values:
         plain = value.item() if hasattr(value, "item") else value
         if isinstance(plain, bool) or not isinstance(plain, int | float | str) or plain != plain:
             raise WorkloadError(f"workload {name}: size {key} must be numbers or words, got {value!r}")
-        found.append(plain)
-    return found
+        sizes.append(plain)
+    return sizes
 
 
-def _checked(function: Callable[..., Any], sizes: Sizes, quick: Sizes | Sequence[Point], more: dict[str, Any]) -> None:
+def _checked(
+    name: str, function: Callable[..., Any], sizes: Sizes, quick: Sizes | Sequence[Point], more: dict[str, Any]
+) -> None:
     """Raises for what contradicts itself."""
-    name, code = function.__name__, function.__code__
+    taken = [key for key in sizes if key in RESERVED]
+    if taken:
+        raise WorkloadError(f"workload {name}: a size cannot be called {taken[0]}: row names use that word; rename it")
     wrong = [quick] if isinstance(quick, Mapping) else quick
     unknown = {key for point in wrong for key in point if key not in sizes}
     if unknown:
@@ -140,7 +182,7 @@ def _checked(function: Callable[..., Any], sizes: Sizes, quick: Sizes | Sequence
             raise WorkloadError(f"workload {name}: {', '.join(sorted(only))} need arrays; give arrays=, not inputs=")
     elif "inputs" in more:
         raise WorkloadError(f"workload {name} has both inputs and arrays; give one of them")
-    strange = set(more.get("fixed", ())) - set(code.co_varnames[1 : code.co_argcount])
+    strange = set(more.get("fixed", ())) - set(input_names(function))
     if strange:
         raise WorkloadError(f"workload {name}: fixed names inputs that the function does not have: {strange}")
 
@@ -151,14 +193,16 @@ def workload(
     stresses: str,
     sizes: Sizes | None = None,
     quick: Sizes | Sequence[Point] | None = None,
+    name: str | None = None,
     **more: Any,
 ) -> Callable[[Callable[..., Any]], Workload]:
     """Makes a function a workload: `f(ops, *inputs, **sizes)`, of numbers or of arrays; its result is one number.
 
     suite, stresses: where it is shown, and what it is hard on. sizes: the values of each keyword parameter, smallest
-    first; quick: fewer of them for a quick run, or a list of points. `operations(**sizes)` counts elementary operations
-    or calls on arrays, `also` names further engines to show beside the chosen ones (`":fresh"` for a variant of each,
-    or a full name), `extra` leaves it out of a run without a selection. Functions of sizes take those that they need.
+    first; quick: fewer of them for a quick run, or a list of points. name: its name, if not the function's.
+    `operations(**sizes)` counts elementary operations or calls on arrays, `also` names further engines to show beside
+    the chosen ones (`":fresh"` for a variant of each, or a full name), `extra` leaves it out of a run without a
+    selection. Functions of sizes take those that they need.
 
     Of numbers: `inputs(draw, **sizes)` gives them from a seeded `random.Random` (default: one number).
 
@@ -186,20 +230,20 @@ def workload(
     """
 
     def decorate(function: Callable[..., Any]) -> Workload:
-        name = function.__name__
-        _checked(function, sizes or {}, quick or {}, more)
+        title = name or str(_innermost(function).__name__)
+        _checked(title, function, sizes or {}, quick or {}, more)
 
         def plain(values: Sizes) -> dict[str, list[Param]]:
-            return {key: _plain(name, key, numbers) for key, numbers in values.items()}
+            return {key: _plain(title, key, numbers) for key, numbers in values.items()}
 
         return Workload(
-            name=name,
+            name=title,
             suite=suite,
             stresses=stresses,
             function=function,
             sizes=plain(sizes or {}),
             quick=plain(quick or {}) if quick is None or isinstance(quick, Mapping) else quick,
-            file=function.__code__.co_filename,
+            file=_source(function),
             **({"dtypes": DTYPES} if "arrays" in more else {}) | more,
         )
 

@@ -1,175 +1,77 @@
-"""Estimates over processes, and the summary of a measurement, on recorded numbers."""
+"""Summaries: what a measurement says, when it is unsteady, and warnings once each."""
 
 import subprocess
 import sys
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from gradmark.analyse.estimates import estimate, estimate_once, summarise
-from gradmark.records import Cell, Estimate, Measurement, Phase, Sample
+from gradmark.analyse.summary import JUDGED_ABOVE_NS, UNSTEADY_SPREAD, is_steady, summarise
+from gradmark.records import Cell, Code, Instructions, Measurement, Memory, Number, Phase, Sample, Warning, metric
 
 CELL = Cell(engine="null", workload="poly", suite="scalar", params={"n": 10})
+KINK = Warning(code=Code.UNCHECKED, reason="the function has a kink")
 
 
-def phase(*block_ns, how="measured"):
-    return Phase(how=how, iterations=1, block_ns=list(block_ns))
-
-
-def sample(process=0, once_ns=None, harness_ns=20.0, warnings=(), **phases):
-    return Sample(
-        process=process,
-        phases=phases,
-        once_ns=once_ns or {},
-        harness_ns=harness_ns,
-        clock_ns=1.0,
-        warnings=list(warnings),
-    )
+def sample(process=0, warnings=(), **times):
+    phases = {name: Phase(iterations=1, block_ns=ns if isinstance(ns, list) else [ns]) for name, ns in times.items()}
+    return Sample(process=process, phases=phases, once_ns={}, harness_ns=20.0, clock_ns=1.0, warnings=list(warnings))
 
 
 def measurement(*samples, **fields):
-    return Measurement(cell=CELL, status="ok", samples=list(samples), **fields)
+    return Measurement(**{"cell": CELL, "status": "ok", "samples": list(samples), **fields})
 
 
-def test_process_is_the_unit_of_analysis():
-    # Pooled, the many slow blocks of the third process would pull the median to 900.
-    samples = [sample(total=phase(100, 110, 120)), sample(total=phase(105, 115, 125)), sample(total=phase(*[900] * 9))]
-    assert estimate(samples, "total") == Estimate(median=115, low=110, high=900, floor=100, processes=3)
+def late(ns):
+    return Warning(code=Code.UNFINISHED, numbers={"late_ns": ns})
 
 
-def test_one_process_has_no_interval():
-    found = estimate([sample(total=phase(3.0, 1.0, 2.0))], "total")
-    assert found == Estimate(median=2.0, low=2.0, high=2.0, floor=1.0, processes=1)
-
-
-def test_identical_processes_have_no_interval_and_give_no_warning():
-    found = estimate([sample(total=phase(7.0, 7.0))] * 5, "total")
-    assert found == Estimate(median=7.0, low=7.0, high=7.0, floor=7.0, processes=5)
-
-
-def test_interval_is_the_bootstrap_over_processes():
-    # 97.5 % of resamples of nine values have a median between the second and the eighth.
-    found = estimate([sample(total=phase(float(value))) for value in range(1, 10)], "total")
-    assert (found.low, found.median, found.high) == (2.0, 5.0, 8.0)
-
-
-def test_same_samples_give_the_same_interval():
-    samples = [sample(total=phase(value)) for value in (1.0, 1.3, 1.7, 2.9, 5.1)]
-    assert estimate(samples, "total") == estimate(samples, "total")
-
-
-@given(st.lists(st.floats(1e-3, 1e9), min_size=1, max_size=6))
-def test_interval_holds_the_median_and_the_values_hold_the_interval(values):
-    found = estimate([sample(total=phase(value)) for value in values], "total")
-    assert min(values) == found.floor <= found.low <= found.median <= found.high <= max(values)
-
-
-def test_one_derived_process_makes_the_estimate_derived():
-    samples = [sample(backward=phase(5.0)), sample(backward=phase(6.0, how="derived"))]
-    assert estimate(samples, "backward").how == "derived"
-    assert estimate(samples[:1], "backward").how == "measured"
-
-
-def test_phase_that_was_not_timed_is_none_and_not_zero():
-    assert estimate([], "total") is None
-    assert estimate([sample(forward=phase(1.0))], "total") is None
-    assert estimate([sample(total=phase())], "total") is None
-
-
-def test_process_without_the_phase_does_not_count():
-    assert estimate([sample(total=phase(4.0)), sample(forward=phase(1.0))], "total").processes == 1
-
-
-def test_once():
-    samples = [sample(once_ns={"import": value}) for value in (30.0, 10.0, 20.0)]
-    assert estimate_once(samples, "import") == Estimate(median=20.0, low=10.0, high=30.0, floor=10.0, processes=3)
-    assert estimate_once(samples, "prepare") is None
-
-
-def test_summary():
-    found = summarise(
-        measurement(
-            sample(
-                0,
-                once_ns={"import": 5.0},
-                harness_ns=10.0,
-                primal=phase(100.0, 101.0),
-                forward=phase(200.0),
-                backward=phase(300.0, how="derived"),
-                total=phase(500.0),
-            ),
-            sample(1, once_ns={"import": 5.0, "prepare": 7.0}, harness_ns=30.0, total=phase(505.0)),
-            operations=1000,
-            flops=2500.0,
-            message="said",
-        )
-    )
-    assert list(found.phases) == ["primal", "forward", "backward", "total"]
-    assert found.phases["backward"].how == "derived"
-    assert list(found.once) == ["import", "prepare"]
-    assert found.ratio == 300.0 / 200.0
-    assert found.gradient_ratio == 500.0 / 100.0
-    assert (found.operations_per_s, found.flops_per_s, found.bytes_per_s) == (2e9, 5e9, None)
-    assert found.harness_ns == 20.0
+def test_a_summary_has_the_numbers_of_the_registry():
+    one = measurement(sample(primal=100.0, forward=200.0, total=500.0), message="said", operations=1000)
+    found = summarise(one)
+    assert found.numbers == metric.numbers(one)
     assert (found.cell, found.status, found.message) == (CELL, "ok", "said")
+    assert found.value("total") == found.time.value == 500.0
+    assert found.value("peak_bytes") is None
+    assert found.reasons["peak_bytes"] == "not measured"
     assert found.steady
     assert found.warnings == []
 
 
-def test_summary_of_what_was_not_measured():
-    found = summarise(Measurement(cell=CELL, status="timeout", message="60 s", operations=10, warnings=["slow"]))
-    assert (found.phases, found.once) == ({}, {})
-    assert (found.ratio, found.gradient_ratio, found.operations_per_s, found.harness_ns) == (None, None, None, None)
+def test_the_time_of_what_only_evaluates_is_primal():
+    assert summarise(measurement(sample(primal=4.0))).time.value == 4.0
+    assert summarise(measurement()).time is None
+
+
+def test_what_was_not_measured():
+    found = summarise(measurement(status="timeout", message="60 s", operations=10, warnings=[KINK]))
+    assert found.numbers == {}
+    assert set(found.reasons.values()) == {"timeout"}
     assert found.steady
-    assert found.warnings == ["slow"]
+    assert found.warnings == [KINK]
 
 
-@pytest.mark.parametrize("lost", [0.0, -0.5])
-def test_time_lost_in_the_subtraction_gives_no_ratio(lost):
-    found = summarise(
-        measurement(
-            sample(primal=phase(lost), forward=phase(lost), backward=phase(3.0), total=phase(lost)), operations=10
-        )
-    )
-    assert (found.ratio, found.gradient_ratio, found.operations_per_s) == (None, None, None)
-    assert found.phases["total"].floor == lost
+# --- unsteady
 
 
-def test_warnings_are_told_once_in_their_order():
-    samples = [sample(warnings=["b", "a"], total=phase(1.0)), sample(warnings=["a", "c"], total=phase(1.0))]
-    assert summarise(measurement(*samples, warnings=["m", "c"])).warnings == ["m", "c", "b", "a"]
-
-
-def test_process_that_disagrees_is_told():
-    found = summarise(measurement(*(sample(forward=phase(ns), total=phase(900.0)) for ns in (100.0, 104.0, 134.0))))
+def test_processes_that_disagree_are_told():
+    found = summarise(measurement(*(sample(total=ns) for ns in (100.0, 120.0, 150.0))))
     assert not found.steady
-    assert found.warnings == [
-        "unsteady: the floors of 3 processes for forward are 34.0 % apart. Close other programs, see what "
-        "`gradmark doctor` says of this machine, and measure again with `--full`, which takes more processes."
-    ]
-
-
-def test_blocks_far_above_the_floor_are_told():
-    found = summarise(measurement(sample(total=phase(100.0, 180.0, 190.0), forward=phase(100.0))))
-    assert not found.steady
-    assert len(found.warnings) == 1
-    assert found.warnings[0].startswith("unsteady: the median of total is 80.0 % above its floor. Close")
-
-
-def test_all_unsteady_phases_are_in_one_warning():
-    found = summarise(measurement(*(sample(forward=phase(ns), total=phase(2 * ns)) for ns in (100.0, 120.0))))
-    assert len(found.warnings) == 1
-    assert "for forward are 20.0 % apart; the floors of 2 processes for total are 20.0 % apart." in found.warnings[0]
+    assert found.warnings == [Warning(code=Code.UNSTEADY, numbers={"spread": pytest.approx(0.20)})]
 
 
 @pytest.mark.parametrize(
     "samples",
     [
-        [sample(total=phase(100.0)), sample(total=phase(110.0))],  # at the limit of floors
-        [sample(total=phase(100.0, 150.0, 150.0))],  # at the limit of medians
-        [sample(total=phase(50.0, 90.0)), sample(total=phase(500.0))],  # too short to be judged
-        [sample(total=phase(100.0)), sample(total=phase()), sample(forward=phase(900.0))],  # one process has the phase
+        [
+            sample(total=100.0),
+            sample(total=105.0),
+            sample(total=900.0),
+        ],  # the typical one is near: the last met a burst
+        [sample(total=100.0), sample(total=118.0)],  # the typical of two lies between them
+        [sample(total=[100.0, 900.0, 900.0]), sample(total=[100.0, 900.0, 900.0])],  # fastest blocks agree
+        [sample(total=100.0)],  # one process cannot disagree
+        [sample(total=10.0), sample(total=49.0), sample(total=500.0)],  # too short to be judged
+        [sample(forward=10.0, total=900.0), sample(forward=99.0, total=900.0)],  # only the whole is judged
     ],
 )
 def test_no_false_alarm(samples):
@@ -178,9 +80,63 @@ def test_no_false_alarm(samples):
     assert found.warnings == []
 
 
+def test_primal_is_judged_where_there_is_no_total():
+    assert not summarise(measurement(*(sample(primal=ns) for ns in (100.0, 150.0, 150.0)))).steady
+
+
+def test_the_limits_themselves_are_steady():
+    assert is_steady(Number(value=1000.0, spread=UNSTEADY_SPREAD))
+    assert not is_steady(Number(value=1000.0, spread=UNSTEADY_SPREAD + 1e-9))
+    assert is_steady(Number(value=JUDGED_ABOVE_NS, spread=9.0))
+    assert is_steady(None)
+
+
+def test_a_cell_that_failed_is_not_called_unsteady():
+    found = summarise(measurement(*(sample(total=ns) for ns in (100.0, 150.0, 200.0)), status="crash"))
+    assert found.steady
+    assert found.warnings == []
+
+
+# --- warnings
+
+
+def test_warnings_are_told_once_each_with_the_largest_numbers():
+    samples = [sample(warnings=[late(ns)], total=1.0) for ns in (30.0, 90.0, 50.0)]
+    assert summarise(measurement(*samples, warnings=[KINK, KINK])).warnings == [KINK, late(90.0)]
+
+
+def test_warnings_with_different_reasons_are_different():
+    smooth = Warning(code=Code.UNCHECKED, reason="differences do not settle")
+    assert summarise(measurement(sample(total=1.0, warnings=[smooth]), warnings=[KINK])).warnings == [KINK, smooth]
+
+
+def test_what_the_times_say_is_a_warning_of_the_row():
+    lazy = [sample(process, forward=1000.0, backward=200.0, total=5000.0) for process in range(2)]
+    assert [w.code for w in summarise(measurement(*lazy)).warnings] == [Code.UNREPEATABLE]
+    assert summarise(measurement(*lazy, status="crash")).warnings == []
+
+
+# --- tools and shapes
+
+
+def test_a_missing_tool_is_told_from_what_was_switched_off():
+    found = summarise(
+        measurement(
+            memory=Memory(reason="switched off with --no-memory"),
+            instructions=Instructions(reason="valgrind is not installed", lacks_tool=True),
+        )
+    )
+    assert found.lacks_tool == ["instructions"]
+
+
+@pytest.mark.parametrize(("shapes", "text"), [({}, ""), ({"x": [128, 784], "w": [784]}, "128×784"), ({"x": []}, "()")])
+def test_the_shape_is_that_of_the_first_input(shapes, text):
+    assert summarise(measurement(shapes=shapes)).shape == text
+
+
 def test_stage_starts_without_numpy_and_scipy():
     code = (
-        "import sys, gradmark.analyse.estimates, gradmark.analyse.scaling, gradmark.analyse.paired; "
+        "import sys, gradmark.analyse.summary, gradmark.analyse.standings; "
         "print([name for name in ('numpy', 'scipy') if name in sys.modules])"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

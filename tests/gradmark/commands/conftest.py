@@ -26,7 +26,8 @@ def started(*arguments, **more):
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
         "from gradmark.commands.main import main; main()"
     )
-    environment = {**os.environ, "PYTHONPATH": str(TESTS), **more.pop("env", {})}
+    path = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "PYTHONPATH": path, **more.pop("env", {})}
     return subprocess.Popen(
         [sys.executable, "-c", begin, *map(str, arguments)],
         stdout=subprocess.PIPE,
@@ -51,7 +52,7 @@ def quick():
 def gradmark(tmp_path, monkeypatch, capsys):
     """Calls the command in an empty folder; gives exit code and what was printed."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    monkeypatch.setenv("PYTHONPATH", str(TESTS), prepend=os.pathsep)
     monkeypatch.setenv("COLUMNS", "250")
 
     def call(*arguments):
@@ -72,6 +73,6 @@ def finished(tmp_path_factory):
     process = started("run", "expression", "-e", "null", "-e", "tapegrad", *QUICK, "--store", folder)
     out, err = process.communicate()
     assert process.returncode == 0, err
-    (path,) = folder.glob("*.json")
+    (path,) = folder.glob("*.jsonl")
     assert out.splitlines()[-1] == f"run file: {path}"
     return path

@@ -4,6 +4,8 @@ import msgspec
 import pytest
 
 from gradmark.records import Cell, Measurement, Phase, Run, Sample, Settings
+from gradmark.report.page.history import history
+from gradmark.report.page.material import Material
 from gradmark.store import runs
 
 
@@ -45,9 +47,9 @@ def test_a_cell_that_became_slower(gradmark, kept):
     called = gradmark("history")
     assert called.code == 0
     assert called.out.splitlines()[4:7] == [
-        "  w3/float64/cpu@e  12 runs  100 ns → 120 ns (+20.0 %)",
+        "  w3@e  12 runs  100 ns → 120 ns (+20.0 %)",
         f"    +20.0 % from 2026-01-07T00:00:00+00:00 on (run run06, commit {'0' * 12})",
-        "  w4/float64/cpu@e  12 runs  100 ns → 100 ns (+0.0 %)",
+        "  w4@e  12 runs  100 ns → 100 ns (+0.0 %)",
     ]
 
 
@@ -70,13 +72,13 @@ def test_a_plot_stands_below_the_lines(gradmark, kept, monkeypatch):
         "     └─────────────────────────────────────────────",
         "                              ^",
         "      2026-01-01                         2026-01-12",
-        "      o w3/float64/cpu   x w4/float64/cpu",
+        "      o w3   x w4",
         "^ a new level begins: 2026-01-07",
     ]
 
 
 @pytest.mark.parametrize(
-    ("primals", "cause"), [(True, "the machine: functions"), (False, "the machine, or the engine")]
+    ("primals", "cause"), [(True, "the machine changed: functions"), (False, "the machine or the engine changed")]
 )
 def test_what_moves_everything_accuses_no_cell(gradmark, kept, primals, cause):
     slower = [100.0 * x for x in STEP]
@@ -92,10 +94,41 @@ def test_unlike_machines_are_separate_series(gradmark, kept):
     kept([200.0] * 12, cpu="6502")
     found = json.loads(gradmark("history", "w1", "--json").out)
     assert [(s["cell"], len(s["points"]), s["machine"].split(",")[0]) for s in found["series"]] == [
-        ("w1/float64/cpu@e", 12, "6502"),
-        ("w1/float64/cpu@e", 12, "Z80"),
+        ("w1@e", 12, "6502"),
+        ("w1@e", 12, "Z80"),
     ]
     assert found["together"] == []
+
+
+def test_a_row_is_selected_and_judged_by_the_company_of_all(gradmark, kept):
+    """Alone it would be accused of what all cells of its engine did."""
+    kept([100.0 * x for x in STEP])
+    found = json.loads(gradmark("history", "w1", "--json").out)
+    assert [(s["cell"], s.get("changes", [])) for s in found["series"]] == [("w1@e", [])]
+    assert [change["run"] for change in found["together"][0]["changes"]] == ["run06"]
+
+
+def test_another_metric(gradmark, kept):
+    kept(FLAT, own=STEP)
+    lines = gradmark("history", "w3", "--metric", "primal").out.splitlines()
+    assert lines[1] == "  w3@e  12 runs  50 ns → 50 ns (+0.0 %)"
+    called = gradmark("history", "--metric", "speed")
+    assert called.code == 2
+    assert "Expected a metric, got 'speed', which no kept run has. Known metrics: primal, forward," in called.err
+
+
+def test_the_page_shows_the_changes_that_the_terminal_lists(gradmark, kept, tmp_path):
+    kept(FLAT, own=STEP, cpu="Z80")
+    kept([100.0 * x for x in STEP], cpu="6502")
+    found = json.loads(gradmark("history", "--json").out)
+    listed = {s["cell"]: [c["run"] for c in s["changes"]] for s in found["series"] if s.get("changes")}
+    material = Material([runs.load(path) for path in sorted((tmp_path / ".gradmark" / "runs").glob("*.json"))])
+    names = {run.id: place for place, run in enumerate(material.runs)}
+    drawn = {
+        view.keys[0]: series.x for view in history(material).views for series in view.series if series.name == "change"
+    }
+    assert listed == {"w3@e": ["run06Z80"]}
+    assert drawn == {cell: [names[run] for run in changed] for cell, changed in listed.items()}
 
 
 def test_since_and_a_selection(gradmark, kept):

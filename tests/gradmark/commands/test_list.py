@@ -1,14 +1,19 @@
 """`gradmark list`: workloads, engines and runs, broken ones among them."""
 
+import shutil
 import sys
 import types
+from pathlib import Path
 
-import msgspec
 import pytest
 
 from gradmark.engines import discovery
-from gradmark.store import runs
+from gradmark.records import Cell, Environment, Measurement, Run, Settings
+from gradmark.records.event import Finished
+from gradmark.store.journal import Journal
 from gradmark.workloads.selection import available
+
+DATA = Path(__file__).parents[2] / "data" / "runs"
 
 
 def test_workloads(gradmark):
@@ -45,23 +50,72 @@ def test_engines_and_what_they_lack(gradmark):
 
 
 def test_no_runs(gradmark):
-    assert gradmark("list", "runs") == (0, "runs in .gradmark/runs\n", "")
+    assert gradmark("list", "runs") == (0, "runs in .gradmark/runs (times are UTC)\n", "")
 
 
-def test_runs_finished_interrupted_and_damaged(gradmark, finished, tmp_path):
-    store = tmp_path / "store"
-    store.mkdir()
-    run = runs.load(finished)
-    half = msgspec.structs.replace(run, id="half", measurements=run.measurements[:1], finished=False)
-    for each in (run, half):
-        runs.save(each, runs.path_of(each, store))
-    (store / "zz.json").write_text("{")
+@pytest.fixture
+def store(tmp_path):
+    """Runs of several verbs: finished, interrupted, being written, and damaged."""
+    folder = tmp_path / "store"
+    folder.mkdir()
+    here = Environment(cpu="c", cores=1, memory_bytes=1, os="o", python="p", packages={})
+    opened = []
+
+    def kept(name, verb, workloads, engines, *, inspected=0, finished=False):
+        cells = [Cell(engine=e, workload=w, suite="s") for w in workloads for e in engines]
+        run = Run(
+            id=name, started="2026-11-16T14:08:14+00:00", environment=here, settings=Settings(processes=3), verb=verb,
+            measurements=[Measurement(cell=cell, status="ok") for cell in cells[:inspected]], planned=cells,
+        )  # fmt: skip
+        journal = Journal.begin(run, folder)
+        if finished:
+            journal(Finished())
+        opened.append(journal)
+        return journal
+
+    many = [f"workload_{k}" for k in range(40)]
+    kept("20261116T140814-a45494", "run", many, ["tapegrad", "jax"], inspected=79, finished=True).close()
+    kept("20261116T140815-b00000", "hypothesis", ["poly"], [f"engine{k}" for k in range(20)], inspected=20).close()
+    kept("20261116T140816-c00000", "contract", ["poly"], ["tapegrad"])
+    kept("20261116T140817-d00000", "pytest", ["mine"], ["tapegrad"]).close()
+    (folder / "zz.jsonl").write_text("{")
+    yield folder
+    for journal in opened:
+        journal.close()
+
+
+def test_runs_say_what_was_run_and_how_far_it_got(gradmark, store, monkeypatch):
+    """Seen: a list of times and counts, from which nobody could tell one run from another."""
+    monkeypatch.setenv("COLUMNS", "80")
     called = gradmark("list", "runs", "--store", store)
-    title, first, second, third = called.out.splitlines()
-    assert (called.code, title) == (0, f"runs in {store}")
-    assert first == f"  {run.id}  {run.started}  2 of 2 cells ok"
-    assert second == f"  half  {run.started}  1 of 2 cells ok  interrupted: gradmark run --resume half"
-    assert third.startswith(f"  zz  {store / 'zz.json'} is not a run file, or is damaged")
+    assert called.code == 0
+    lines = called.out.splitlines()
+    assert lines == [
+        f"runs in {store} (times are UTC)",
+        "  20261116T140814-a45494  2026-11-16 14:08  run         79 of 80 cells ok",
+        "      workload_0, workload_1, workload_2 and 37 more on tapegrad, jax",
+        "  20261116T140815-b00000  2026-11-16 14:08  hypothesis  interrupted, 25% done",
+        "      poly on engine0, engine1 and 18 more",
+        f"      continue with: gradmark hypothesis --resume 20261116T140815-b00000 --store {store}",
+        "  20261116T140816-c00000  2026-11-16 14:08  contract    running, 0% done",
+        "      poly on tapegrad",
+        "  20261116T140817-d00000  2026-11-16 14:08  pytest      interrupted, 0% done",
+        "      mine on tapegrad",
+        "  zz  unreadable",
+        "      not a run file, or damaged: Input data was truncated",
+    ]
+    assert max(len(line) for line in lines if str(store) not in line) <= 80
+
+
+def test_older_files_are_listed_too(gradmark, tmp_path):
+    shutil.copytree(DATA, tmp_path / "store")
+    lines = gradmark("list", "runs", "--store", tmp_path / "store").out.splitlines()
+    assert lines[1:5] == [
+        "  20261101T000000-abc123  2026-11-01 00:00  run         1 of 1 cells ok",
+        "      poly on tapegrad",
+        "  20261116T140814-a45494  2026-11-16 14:08  run         interrupted, 77% done",
+        "      expression, matmul on tapegrad, jax",
+    ]
 
 
 def test_what_there_is_not(gradmark):

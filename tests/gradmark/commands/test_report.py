@@ -23,17 +23,43 @@ def test_the_latest_run_by_default(gradmark, store, tmp_path):
     called = gradmark("report", "--store", store)
     assert (called.code, called.out) == (0, "report: report.html\n")
     text = (tmp_path / "report.html").read_text()
-    (run,) = store.glob("*.json")
+    (run,) = store.iterdir()
     assert f"<title>Gradmark: {run.stem}</title>" in text
     assert "There is no baseline." in text
 
 
 def test_several_runs_and_a_file_elsewhere(gradmark, store, finished, tmp_path):
     other = store / "other.json"
-    other.write_text(finished.read_text().replace(finished.stem, "20000101T000000-000000"))
+    runs.save(msgspec.structs.replace(runs.load(finished), id="20000101T000000-000000"), other)
     called = gradmark("report", finished, other, "-o", tmp_path / "sub" / "both.html")
     assert called.code == 0
     assert "the newest of 2" in (tmp_path / "sub" / "both.html").read_text()
+
+
+def test_files_that_cannot_be_read_are_named_and_left_out(gradmark, store, finished, tmp_path):
+    (store / "broken.json").write_text('{"id": 1')
+    (store / "newer.jsonl").write_text('{"format_version": 99}\n')
+    called = gradmark("report", *sorted(store.iterdir()))
+    assert (called.code, called.out) == (0, "report: report.html\n")
+    left_out = called.err.splitlines()
+    assert [line.startswith("left out: ") for line in left_out] == [True, True]
+    assert "broken.json" in left_out[0]
+    assert "newer.jsonl" in left_out[1]
+    assert f"<title>Gradmark: {finished.stem}</title>" in (tmp_path / "report.html").read_text()
+
+
+def test_nothing_that_can_be_read_is_an_error(gradmark, tmp_path):
+    (tmp_path / "broken.json").write_text('{"id": 1')
+    called = gradmark("report", tmp_path / "broken.json")
+    assert called.code == 2
+    assert "broken.json" in called.err
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_a_run_that_is_not_there_is_an_error_beside_one_that_is(gradmark, store):
+    called = gradmark("report", "latest", "1999", "--store", store)
+    assert called.code == 2
+    assert "no run" in called.err
 
 
 def test_run_writes_a_page_too(gradmark, quick, tmp_path):
@@ -72,9 +98,10 @@ def test_hypotheses_of_ones_own_are_judged_by_what_was_measured(gradmark, store,
     assert gradmark("report", "--store", store, "--hypothesis", "mine.py").code == 0
     text = (tmp_path / "report.html").read_text()
     assert '<li class="refuted"><p><strong class="word">refuted</strong> a tape is shorter than &lt;itself&gt;' in text
-    assert "tapegrad expression tape 3: second is 1 × first" in text
+    assert "<li>expression on tapegrad: tape_instructions 3, expression on tapegrad: tape_instructions 3</li>" in text
+    assert "<li>the same</li>" in text
     assert '<strong class="word">not measured</strong> nobody measured this' in text
-    assert "<li>tree tapegrad was not measured</li>" in text
+    assert "<li>tree on tapegrad was not measured</li>" in text
 
 
 def test_a_file_without_hypotheses_is_refused(gradmark, store, tmp_path):

@@ -1,7 +1,8 @@
 import pytest
 
 from gradmark.errors import ConfigurationError
-from gradmark.gate.configuration import BUILD, Budget, Configuration, read
+from gradmark.gate.configuration import BUILD, DEFAULTS, Configuration, read
+from gradmark.records import Budget
 
 
 @pytest.fixture
@@ -30,6 +31,18 @@ def test_a_share_a_number_and_a_factor():
         "0",
         "10x",
     ]
+
+
+def test_the_registry_says_what_has_a_budget():
+    assert {name: str(budget) for name, budget in DEFAULTS.items()} == {
+        "time": "5%",
+        "allocations": "0",
+        "leaked_bytes": "0",
+        "peak_bytes": "5%",
+        "tape_instructions": "0",
+        "instructions": "1%",
+        "gradient_error": "10x",
+    }
 
 
 def test_everything_that_can_be_said(says):
@@ -69,7 +82,7 @@ def test_an_option_for_one_metric_leaves_the_others_of_a_workload(says):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[tool.gradmark.budgets]\ntmie = '5%'", "'tmie', which is no metric; allowed are time (default 5%), instru"),
+        ("[tool.gradmark.budgets]\ntmie = '5%'", "'tmie', which is no metric; allowed are time (default 5%), alloc"),
         ("[tool.gradmark.budgets.poly]\nalocations = 0", "'poly' has 'alocations', which is no metric; allowed are"),
         ("[tool.gradmark]\nbudget = 3", "'budget', which is no key; allowed are select: suites, workloads"),
         ("[tool.gradmark.budgets]\ntime = 'fast'", """time must be a share ("5%"), a factor ("10x") or the number"""),

@@ -1,12 +1,17 @@
+from dataclasses import replace
+
 import msgspec
 import pytest
 
-from gradmark.gate.configuration import Configuration
+from gradmark.gate.configuration import DEFAULTS, Configuration
 from gradmark.gate.exact import agreeing, compare, unlike
-from gradmark.records import Memory
-from gradmark.store.baselines import baseline, described
+from gradmark.records import Budget, Instructions, Memory, TapeSize
+from gradmark.records import metric as registry
+from gradmark.records.finding import Finding, FindingCode
+from gradmark.records.metric import metric
+from gradmark.store.baselines import Kept, baseline, described
 
-NAME = "poly/float64/cpu@e"
+NAME = "poly@e"
 
 
 @pytest.fixture
@@ -54,18 +59,17 @@ def test_errors_of_rounding_are_no_news(words, measured, here):
     )  # above the tolerance
 
 
-def test_an_improvement_names_the_command_that_renews(measured, here):
+def test_an_improvement_beyond_the_budget(measured, here):
     before = baseline([measured(allocations=12.0, tape=30, error=1e-12)], here)
     found = compare(before, [measured()], described(here), Configuration())
-    better = {f.metric: f.reason for f in found if f.word == "improved"}
-    renewed = "`gradmark baseline update` keeps it so"
-    assert better == {"allocations": renewed, "tape_instructions": renewed, "gradient_error": renewed}
+    better = {f.metric: f.code for f in found if f.word == "improved"}
+    assert better == dict.fromkeys(["allocations", "tape_instructions", "gradient_error"], FindingCode.BETTER)
 
 
 def test_new_and_vanished_cells_are_named(kept, measured, here):
     found = compare(kept, [measured("other")], described(here), Configuration())
-    assert [(f.cell, f.word) for f in found] == [("other/float64/cpu@e", "new"), (NAME, "inconclusive")]
-    assert found[1].reason.startswith("vanished: in the baseline, but not measured")
+    assert [(f.cell, f.word) for f in found] == [("other@e", "new"), (NAME, "inconclusive")]
+    assert [f.code for f in found] == [FindingCode.NEW, FindingCode.VANISHED]
 
 
 @pytest.mark.parametrize(
@@ -102,19 +106,68 @@ def test_patch_levels_the_kernel_and_other_packages_change_no_count(words, kept,
     assert words(kept, measured(allocations=1.0), environment=there)["allocations"] == "fail"
 
 
-def test_what_differs_is_said_in_words(here):
+def test_what_differs_is_named(here):
     there = msgspec.structs.replace(here, machine="aarch64", packages={"numpy": "2.4.0"})
-    assert list(unlike(described(here), described(there)).values()) == [
-        "machine: x86_64 in the baseline, aarch64 here",
-        "memray: 1.20 in the baseline, none here",
-    ]
+    assert unlike(described(here), described(there)) == {"machine": ("x86_64", "aarch64"), "memray": ("1.20", "none")}
 
 
 def test_a_number_that_is_missing_is_doubt(kept, measured, here):
     without = msgspec.structs.replace(measured(), memory=Memory(reason="no room"))
     found = compare(kept, [without], described(here), Configuration())
-    doubt = {f.metric: f.reason for f in found if f.word == "inconclusive"}
-    assert doubt == dict.fromkeys(["allocations", "leaked_bytes", "peak_bytes"], "could not be obtained: no room")
+    doubt = {f.metric: (f.code, f.detail) for f in found if f.word == "inconclusive"}
+    assert doubt == dict.fromkeys(["allocations", "leaked_bytes", "peak_bytes"], (FindingCode.MISSING, "no room"))
+
+
+def test_what_was_not_asked_for_is_no_doubt(measured, here):
+    counted = msgspec.structs.replace(measured(), instructions=Instructions(total=1e6))
+    found = compare(baseline([counted], here), [measured()], described(here), Configuration())
+    (finding,) = [f for f in found if f.metric == "instructions"]
+    assert (finding.word, finding.code, finding.before) == ("not compared", FindingCode.ON_DEMAND, 1_000_000)
+    assert finding.detail == "counted only with --instructions"
+
+
+def test_a_finding_carries_its_numbers(kept, measured, here):
+    found = compare(kept, [measured(peak_bytes=1060)], described(here), Configuration())
+    (finding,) = [f for f in found if f.word == "fail"]
+    assert finding == Finding(
+        cell=NAME, metric="peak_bytes", word="fail", code=FindingCode.OVER, before=1000, now=1060, limit=1050,
+        budget=Budget(share=0.05),
+    )  # fmt: skip
+
+
+def test_a_wrong_gradient_says_how_wrong(measured, here):
+    wrong = msgspec.structs.replace(measured(error=0.5), status="wrong-gradient", message="is off")
+    (finding,) = compare(baseline([measured()], here), [wrong], described(here), Configuration())
+    assert (finding.metric, finding.word, finding.code) == ("gradient_error", "fail", FindingCode.STATUS)
+    assert (finding.before, finding.now, finding.limit) == (1e-15, 0.5, 1e-9)
+    assert (finding.statuses, finding.detail) == (("ok", "wrong-gradient"), "is off")
+
+
+def test_every_gated_metric_of_the_registry_is_compared(measured, here, monkeypatch):
+    """Adding a metric is one entry: the baseline keeps it and the gate judges it without a list of their own."""
+    adjoints = replace(metric("tape_adjoints"), exact=True, budget=Budget())
+    monkeypatch.setattr(registry, "REGISTRY", (*registry.REGISTRY, replace(adjoints, name="new_metric")))
+
+    def counted(adjoints):
+        return msgspec.structs.replace(measured(), tape=TapeSize(instructions=20, adjoints=adjoints))
+
+    before = baseline([counted(3)], here)
+    assert before.cells[NAME].metrics["new_metric"] == 3
+    found = compare(before, [counted(4)], described(here), Configuration(budgets={**DEFAULTS, "new_metric": Budget()}))
+    assert [f.metric for f in found if f.word == "fail"] == ["new_metric"]
+
+
+def test_a_metric_of_a_newer_gradmark_is_passed_over(words, kept, measured):
+    newer = Kept(metrics={**kept.cells[NAME].metrics, "launches": 3})
+    assert "launches" not in words(msgspec.structs.replace(kept, cells={NAME: newer}), measured())
+
+
+def test_a_baseline_with_old_names_still_compares(words, kept, measured, here):
+    old = msgspec.structs.replace(kept, cells={"poly/float64/cpu@e": kept.cells[NAME]})
+    assert set(words(old, measured()).values()) == {"pass"}
+    assert words(old, measured(allocations=1.0))["allocations"] == "fail"
+    found = compare(old, [measured(allocations=1.0)], described(here), Configuration())
+    assert {f.cell for f in found} == {NAME}  # findings have the names of today
 
 
 def test_what_fails_only_once_does_not_fail(kept, measured, here):
@@ -125,6 +178,5 @@ def test_what_fails_only_once_does_not_fail(kept, measured, here):
     assert [f.word for f in agreeing(once, seen(measured()))] == ["pass"]
     assert [f.word for f in agreeing(once, seen(measured(allocations=1.0, tape=99)))] == ["fail"]
     crashed = seen(measured(status="crash", message="bang"))
-    assert [(f.word, f.reason) for f in agreeing(crashed, seen(measured()))] == [
-        ("inconclusive", "only once: crash (ok before): bang")
-    ]
+    (doubt,) = agreeing(crashed, seen(measured()))
+    assert (doubt.word, doubt.once, doubt.statuses, doubt.detail) == ("inconclusive", True, ("ok", "crash"), "bang")

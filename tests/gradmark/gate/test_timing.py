@@ -2,14 +2,16 @@ import random
 
 import pytest
 
-from gradmark.gate.configuration import Budget, Configuration
-from gradmark.gate.timing import Row, holm, judge, noise, p_value, twice
+from gradmark.gate.configuration import Configuration
+from gradmark.gate.timing import PairedFloors, holm, judge, judge_again, noise, p_value
+from gradmark.records import Budget
+from gradmark.records.finding import FindingCode
 
 CALM = [100.0, 100.5, 100.2, 101.0, 100.1, 100.7, 100.3, 100.9, 100.4, 100.6, 100.8, 100.25]
 
 
 def row(slower=1.0, before=CALM, cell="c", phase="total"):
-    return Row(cell, "poly", phase, before, [slower * x for x in reversed(before)])
+    return PairedFloors(cell, "poly", phase, before, [slower * x for x in reversed(before)])
 
 
 def scaled(factor, values=CALM):
@@ -35,28 +37,28 @@ def test_the_budget_of_a_workload_counts():
 def test_a_disturbed_process_decides_nothing():
     disturbed = scaled(1)
     disturbed[3] *= 3
-    assert words(Row("c", "poly", "total", disturbed, scaled(1.10))) == ["fail"]
-    assert words(Row("c", "poly", "total", scaled(1), disturbed)) == ["pass"]
+    assert words(PairedFloors("c", "poly", "total", disturbed, scaled(1.10))) == ["fail"]
+    assert words(PairedFloors("c", "poly", "total", scaled(1), disturbed)) == ["pass"]
 
 
 def test_a_noisy_machine_is_in_doubt():
     draw = random.Random(1)
     before, now = ([1000 * draw.uniform(1.0, 2.0) for _ in range(12)] for _ in range(2))
-    (finding,) = judge([Row("c", "poly", "total", before, [1.07 * x for x in now])], Configuration())
-    assert finding.word == "inconclusive"
-    assert finding.reason.endswith("more pairs (--pairs), or a calmer machine, would decide")
+    (finding,) = judge([PairedFloors("c", "poly", "total", before, [1.07 * x for x in now])], Configuration())
+    assert (finding.word, finding.code) == ("inconclusive", FindingCode.NEAR)
 
 
 def test_too_few_pairs_never_fail():
-    assert words(Row("c", "poly", "total", [1000.0, 1000.0], [2000.0, 2000.0])) == ["inconclusive"]
+    assert words(PairedFloors("c", "poly", "total", [1000.0, 1000.0], [2000.0, 2000.0])) == ["inconclusive"]
 
 
 def test_what_is_too_short_is_not_compared():
-    assert words(row(1.5)) == ["not compared"]
+    (finding,) = judge([row(1.5)], Configuration())
+    assert (finding.word, finding.code) == ("not compared", FindingCode.TOO_SHORT)
 
 
 def test_many_rows_need_more_evidence():
-    rows = [Row(str(k), "poly", "total", scaled(1)[:5], scaled(1.08)[:5]) for k in range(1)]
+    rows = [PairedFloors(str(k), "poly", "total", scaled(1)[:5], scaled(1.08)[:5]) for k in range(1)]
     assert words(*rows) == ["fail"]  # one in 32 swaps
     calm = [row(1.0, scaled(1)[:5], cell=f"calm {k}") for k in range(5)]
     assert words(*rows, *calm)[0] == "inconclusive"
@@ -77,13 +79,12 @@ def test_the_permutation_test_is_exact_and_one_sided():
 
 def test_noise_is_of_equal_things():
     assert noise(row(1.5, scaled(1))) < 0.01
-    assert noise(Row("c", "poly", "total", [1.0] * 6, [7.0] * 6)) == 0.0
+    assert noise(PairedFloors("c", "poly", "total", [1.0] * 6, [7.0] * 6)) == 0.0
 
 
 def judged_twice(first, again):
     rows, more = [row(first, scaled(1))], [row(again, scaled(1))]
-    found = judge(rows, Configuration())
-    (finding,) = twice(found, rows, more, Configuration())
+    (finding,) = judge_again(rows, more, Configuration())
     return finding
 
 
@@ -96,20 +97,28 @@ def test_both_must_agree(first, again, word):
 
 
 def test_both_are_told():
-    assert judged_twice(1.08, 1.09).reason == (
-        "+9.0 % (noise 0.3%, p = 0.00024), the budget allows 5%; before that +8.0 %"
-    )
+    finding = judged_twice(1.08, 1.09)
+    assert (finding.code, finding.budget) == (FindingCode.OVER, Budget(share=0.05))
+    assert finding.ratios == pytest.approx([1.08, 1.09])
+    assert (finding.p_value, finding.noise) == pytest.approx((1 / 4096, 0.003), abs=5e-4)
+
+
+def test_what_is_not_confirmed_is_doubt():
+    first = PairedFloors("c", "poly", "total", scaled(1.0), scaled(1.10))
+    again = PairedFloors("c", "poly", "total", scaled(1.03), scaled(1.07))  # together beyond the budget, alone not
+    (finding,) = judge_again([first], [again], Configuration())
+    assert (finding.word, finding.code) == ("inconclusive", FindingCode.UNCONFIRMED)
 
 
 def test_two_doubtful_measurements_beyond_the_budget_are_proof_together():
     # a quarter of the floors are lower: half of twelve may have none of them, half of twenty-four hardly
     before = [95.6, 95.7, 95.8, *(100.0 + 0.1 * k for k in range(9))]
-    first = Row("c", "poly", "total", scaled(1.0, before), scaled(1.085, before))
-    again = Row("c", "poly", "total", scaled(1.0, before), scaled(1.084, before))
+    first = PairedFloors("c", "poly", "total", scaled(1.0, before), scaled(1.085, before))
+    again = PairedFloors("c", "poly", "total", scaled(1.0, before), scaled(1.084, before))
     found = judge([first], Configuration())
     assert [f.word for f in (*found, *judge([again], Configuration()))] == ["inconclusive"] * 2
-    (finding,) = twice(found, [first], [again], Configuration())
-    assert finding.word == "fail"
-    assert finding.reason.endswith("the budget allows 5%; +8.5 % at first, +8.4 % with fresh pairs")
-    little = Row("c", "poly", "total", scaled(1.0, before), scaled(1.045, before))
-    assert twice(found, [first], [little], Configuration())[0].word == "inconclusive"
+    (finding,) = judge_again([first], [again], Configuration())
+    assert (finding.word, finding.code) == ("fail", FindingCode.OVER)
+    assert finding.ratios == pytest.approx([1.085, 1.084])
+    little = PairedFloors("c", "poly", "total", scaled(1.0, before), scaled(1.045, before))
+    assert judge_again([first], [little], Configuration())[0].word == "inconclusive"

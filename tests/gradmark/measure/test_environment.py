@@ -46,7 +46,9 @@ def test_memory_that_is_not_shown(monkeypatch):
         raise ValueError(name)
 
     monkeypatch.setattr(os, "sysconf", refused)
-    assert environment.memory_bytes() == 0
+    assert environment.memory_bytes() is None
+    monkeypatch.setattr(os, "sysconf", lambda name: -1 if name == "SC_PHYS_PAGES" else 4096)
+    assert environment.memory_bytes() is None
 
 
 def test_packages_that_are_missing_are_left_out(monkeypatch):

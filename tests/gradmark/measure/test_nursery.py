@@ -1,6 +1,6 @@
 """The nursery: forked workers give what fresh ones do, and whatever goes wrong is a result."""
 
-import sys
+import os
 import threading
 import time
 from pathlib import Path
@@ -9,8 +9,8 @@ import pytest
 
 from gradmark.measure.job import Job
 from gradmark.measure.nursery import Nursery, possible
-from gradmark.measure.orchestrator import Orchestrator, new_run
-from gradmark.measure.pool import Workers
+from gradmark.measure.orchestrator import Orchestrator, begin
+from gradmark.measure.plan import Plan
 from gradmark.records import Cell, Settings
 
 pytestmark = pytest.mark.skipif(not possible(), reason="this platform cannot fork after imports")
@@ -20,7 +20,7 @@ QUICK = Settings(processes=2, blocks=2, block_ns=100_000, timeout_s=30.0, pin=Fa
 
 @pytest.fixture(autouse=True)
 def faults_can_be_imported(monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    monkeypatch.setenv("PYTHONPATH", str(TESTS), prepend=os.pathsep)
 
 
 def cell(engine, workload="expression", **params):
@@ -28,10 +28,17 @@ def cell(engine, workload="expression", **params):
 
 
 def measured(cells, settings=QUICK):
-    orchestrator = Orchestrator(new_run(cells, settings), lambda run: None)
-    for _ in orchestrator.steps():
-        pass
-    return orchestrator.run.measurements
+    run = begin(Plan(verb="run", cells=cells, settings=settings))
+    with Orchestrator(run, lambda event: None) as orchestrator:
+        return orchestrator.carry_out().measurements
+
+
+def alive(pid):
+    """Whether a process is there and not only its remains."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 @pytest.fixture
@@ -133,42 +140,3 @@ def test_a_first_call_that_found_its_code_on_disk_is_not_shown():
     (found,) = measured([cell("faults.engines:Caches")])
     once = [sample.once_ns["first_call"] for sample in found.samples]
     assert once[0] == once[1] > 0.2e9  # the first process compiled, which took that long
-
-
-def test_an_engine_that_runs_nothing_here_is_asked_once(monkeypatch):
-    workers = Workers(Settings(forked=False))
-    asked = []
-    real = sys.modules["gradmark.measure.process"].run
-    monkeypatch.setattr("gradmark.measure.process.run", lambda job: asked.append(job) or real(job))
-    for workload in ("expression", "reuse"):
-        result = workers.run(Job(kind="inspect", cell=cell("faults.engines:RunsNothing", workload), settings=QUICK))
-        assert (result.status, result.message) == ("unsupported", "no device here")
-    assert len(asked) == 1
-
-
-def alive(pid):
-    """Whether a process is there and not only its remains."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-@pytest.mark.parametrize("forked", [True, False])
-def test_an_interruption_ends_what_still_runs(forked, tmp_path, monkeypatch):
-    monkeypatch.setenv("STARTED", str(tmp_path))
-    settings = Settings(timeout_s=300.0, pin=False, forked=forked)
-    hanging = [cell("faults.engines:HangsSomewhere", "poly", n=n) for n in (10, 100, 1000)]
-    run = new_run([cell("null"), *hanging], settings)
-    steps = Orchestrator(run, lambda run: None).steps()
-    next(steps)
-    next(steps)  # the null engine is done
-    while not (pids := [int(path.name) for path in tmp_path.iterdir()]):
-        time.sleep(0.01)
-    with pytest.raises(KeyboardInterrupt):
-        steps.throw(KeyboardInterrupt)
-    deadline = time.monotonic() + 60  # the system ends the worker of a nursery that is gone, in its own time
-    while any(map(alive, pids)) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not any(map(alive, pids))
-    assert sorted(int(path.name) for path in tmp_path.iterdir()) == sorted(pids)  # nothing was begun afterwards

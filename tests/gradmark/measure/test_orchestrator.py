@@ -2,15 +2,21 @@
 
 import math
 import os
+import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from gradmark.measure import inspector, process
-from gradmark.measure.job import Job
-from gradmark.measure.orchestrator import Orchestrator, new_run
-from gradmark.measure.plan import cells_of
-from gradmark.records import Cell, Settings
+from gradmark.measure import process
+from gradmark.measure.job import Job, Result
+from gradmark.measure.orchestrator import Orchestrator, begin, is_smaller
+from gradmark.measure.plan import Plan, cells_of
+from gradmark.measure.process import Place
+from gradmark.records import Accuracy, Cell, Code, Measurement, Memory, Sample, Settings
+from gradmark.records.event import Counted, Finished, GrowingRun, Inspected, Sampled, Stopped
+from gradmark.records.metric import metric
+from gradmark.records.times import times, warnings
 from gradmark.workloads.selection import select
 
 TESTS = Path(__file__).parents[2]
@@ -20,14 +26,16 @@ NO_MEMORY = "switched off with --no-memory"
 
 @pytest.fixture(autouse=True)
 def faults_can_be_imported(monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    monkeypatch.setenv("PYTHONPATH", str(TESTS), prepend=os.pathsep)
+
+
+def begun(cells, settings=QUICK, **more):
+    return begin(Plan(verb="run", cells=cells, settings=settings, **more))
 
 
 def measured(cells, settings=QUICK):
-    orchestrator = Orchestrator(new_run(cells, settings), lambda run: None)
-    for _ in orchestrator.steps():
-        pass
-    return orchestrator.run.measurements
+    with Orchestrator(begun(cells, settings), lambda event: None) as orchestrator:
+        return orchestrator.carry_out().measurements
 
 
 def cell(engine, workload="expression", **params):
@@ -58,11 +66,9 @@ def test_an_engine_that_is_right():
         assert math.isfinite(sample.harness_ns)
 
 
-def test_backward_of_a_program_is_derived():
+def test_what_a_worker_did_not_time_is_not_in_the_sample():
     (found,) = measured([cell("tapegrad:program")])
-    phases = found.samples[0].phases
-    assert phases["backward"].how == "derived"
-    assert phases["backward"].block_ns == [ns - phases["forward"].floor_ns for ns in phases["total"].block_ns]
+    assert "backward" not in found.samples[0].phases
 
 
 def test_engines_that_only_evaluate():
@@ -129,16 +135,16 @@ def test_one_allocation_per_operation_is_seen():
 def test_an_engine_that_returns_too_early_is_seen():
     found = faulty("Late")
     assert found.status == "ok"
-    assert ["work was not finished" in warning for warning in found.samples[0].warnings] == [True]
+    assert [warning.code for warning in found.samples[0].warnings] == [Code.UNFINISHED]
     assert faulty("Faulty").samples[0].warnings == []
 
 
-def test_a_backward_that_cannot_be_repeated_is_derived():
-    (sample,) = faulty("OnceBackward", settings=Settings(processes=1, blocks=2, memory=False)).samples
-    assert sample.phases["backward"].how == "derived"
-    forward, total = sample.phases["forward"], sample.phases["total"]
-    assert sample.phases["backward"].block_ns == [ns - forward.floor_ns for ns in total.block_ns]
-    assert ["not repeatable on one recording" in warning for warning in sample.warnings] == [True]
+def test_a_backward_that_cannot_be_repeated_is_computed():
+    settings = Settings(processes=2, blocks=2, memory=False)
+    found = faulty("OnceBackward", settings=settings)
+    assert [sample.warnings for sample in found.samples] == [[], []]  # one process proves nothing
+    assert metric("backward").read(found, times(found)).how == "derived"
+    assert [warning.code for warning in warnings(found)] == [Code.UNREPEATABLE]
 
 
 def test_an_engine_that_turns_wrong_while_it_is_timed():
@@ -147,9 +153,8 @@ def test_an_engine_that_turns_wrong_while_it_is_timed():
 
 
 def test_a_backward_that_cannot_be_told_is_not_a_number():
-    (sample,) = faulty("Fused").samples
-    assert "backward" not in sample.phases
-    assert sample.warnings == ["the whole takes no longer than forward alone, so nothing can be said of backward"]
+    found = faulty("Fused")
+    assert "backward" not in found.samples[0].phases
 
 
 def test_allocations_are_those_of_the_steady_state():
@@ -204,37 +209,225 @@ def test_a_user_s_workload_and_a_broken_one():
     )
 
 
-def test_the_order_of_a_round_is_random_and_the_same_for_the_same_seed(monkeypatch):
-    monkeypatch.setattr(inspector, "inspect", lambda *given: [])
+EXACT = Accuracy(reference="r", relative_error=0.0, tolerance=1e-9)
+
+
+class Answers:
+    """In place of the pool: answers without a process, and notes what was asked."""
+
+    def __init__(self, answer=None):
+        self.asked = []
+        self.answer = answer or (lambda job: None)
+
+    def run(self, job):
+        self.asked.append(job)
+        given = self.answer(job)
+        if given is not None:
+            return given
+        if job.kind == "inspect":
+            return Result(memory=Memory(reason="none"), iteration_ns=1000.0)
+        sample = Sample(process=job.process, phases={}, once_ns={}, harness_ns=1.0, clock_ns=1.0)
+        return Result(sample=sample)
+
+    def instructions(self, job):
+        self.asked.append(job)
+        return 500.0 + 40.0 * job.iterations
+
+    def parallel(self, streams):
+        for stream in streams:
+            yield from stream
+
+    def close(self):
+        pass
+
+
+def without_processes(run, keep=lambda event: None, answer=None, **more):
+    orchestrator = Orchestrator(run, keep, **more)
+    orchestrator.pool = Answers(answer)
+    return orchestrator
+
+
+def timed(orchestrator):
+    return [(job.cell.id, job.process) for job in orchestrator.pool.asked if job.kind == "time"]
+
+
+def test_the_order_of_a_round_is_random_and_the_same_for_the_same_seed():
     cells = [cell("null", "poly", n=n) for n in range(8)]
 
     def order(seed):
-        steps = Orchestrator(new_run(cells, Settings(seed=seed, processes=2)), lambda run: None)
-        steps._sampler = lambda number: lambda cell: None
-        return [step.text for step in steps.steps()]
+        orchestrator = without_processes(begun(cells, Settings(seed=seed, processes=2)))
+        orchestrator.carry_out()
+        return timed(orchestrator)
 
     assert order(0) == order(0) != order(1)
     assert sorted(order(0)) == sorted(order(1))
+    assert [number for _, number in order(0)] == [0] * 8 + [1] * 8
+
+
+def test_every_sample_is_one_event():
+    cells = [cell("null", "poly", n=n) for n in range(40)]
+    events = []
+    run = without_processes(begun(cells, Settings(processes=10)), events.append).carry_out()
+    kinds = [type(event) for event in events]
+    assert (kinds.count(Inspected), kinds.count(Sampled), kinds.count(Finished)) == (40, 400, 1)
+    assert len(events) == 441
+    assert len({(event.cell, event.sample.process) for event in events if isinstance(event, Sampled)}) == 400
+    assert [[s.process for s in m.samples] for m in run.measurements] == [list(range(10))] * 40
+    assert run.finished
+
+
+def test_the_events_add_up_to_the_run():
+    first = begun([cell("null", "poly", n=n) for n in range(3)], Settings(processes=2, instructions=True))
+    events = []
+    run = without_processes(first, events.append).carry_out()
+    grown = GrowingRun(first)
+    for event in events:
+        grown.add(event)
+    assert grown.run == run
+
+
+def test_inspection_only():
+    orchestrator = without_processes(begun([cell("null")], Settings(processes=0)))
+    (found,) = orchestrator.carry_out().measurements
+    assert (found.status, found.samples) == ("ok", [])
+    assert [job.kind for job in orchestrator.pool.asked] == ["inspect"]
+
+
+def test_what_is_known_beforehand_needs_no_process():
+    known = Measurement(cell=cell("tapegrad", "matmul"), status="unsupported", message="no tensors")
+    plan = Plan(verb="run", cells=[cell("null")], known=[known], settings=Settings(processes=1))
+    events = []
+    orchestrator = without_processes(begin(plan), events.append, known=plan.known)
+    run = orchestrator.carry_out()
+    assert [(m.cell.workload, m.status) for m in run.measurements] == [("expression", "ok"), ("matmul", "unsupported")]
+    assert {job.cell.workload for job in orchestrator.pool.asked} == {"expression"}
+    assert events[0] == Inspected(measurement=known)
+
+
+def sides(*rows):
+    return [msgspec.structs.replace(row, side=side) for row in rows for side in ("before", "now")]
+
+
+def test_the_two_sides_of_a_row_follow_each_other_in_random_order():
+    cells = sides(*(cell("null", "poly", n=n) for n in range(6)))
+    orchestrator = without_processes(begun(cells, Settings(processes=8)))
+    orchestrator.carry_out()
+    pairs = [timed(orchestrator)[k : k + 2] for k in range(0, 2 * 6 * 8, 2)]
+    for (first, number), (second, same) in pairs:
+        assert number == same
+        assert {first, second} == {first.split(" (")[0] + side for side in (" (before)", " (now)")}
+    leaders = [first.endswith("(now)") for (first, _), _ in pairs]
+    assert 10 < sum(leaders) < 38
+
+
+def test_more_rounds_of_some_cells_go_on_with_the_numbers():
+    cells = [cell("null", "poly", n=n) for n in range(3)]
+    orchestrator = without_processes(begun(cells, Settings(processes=2)))
+    orchestrator.inspect()
+    orchestrator.sample(cells, range(2))
+    orchestrator.sample(cells[:1], range(2, 4))
+    assert [[s.process for s in m.samples] for m in orchestrator.run.measurements] == [[0, 1, 2, 3], [0, 1], [0, 1]]
+
+
+def test_a_cell_that_stops_working_keeps_its_samples_and_its_pair_ends():
+    def answer(job):
+        broken = job.kind == "time" and job.process == 1 and job.cell.side == "now"
+        return Result(status="crash", message="gone") if broken else None
+
+    events = []
+    orchestrator = without_processes(begun(sides(cell("null")), Settings(processes=4)), events.append, answer)
+    before, now = orchestrator.carry_out().measurements
+    assert (now.status, now.message, [s.process for s in now.samples]) == ("crash", "gone", [0])
+    assert before.status == "ok"
+    assert max(s.process for s in before.samples) <= 1
+    assert [event for event in events if isinstance(event, Stopped)] == [
+        Stopped(cell=now.cell.id, status="crash", message="gone")
+    ]
+
+
+def test_places_are_where_the_sides_are_measured(tmp_path):
+    (tmp_path / "elsewhere.py").write_text("from gradmark.engines.null import Null\nclass Other(Null):\n    pass\n")
+    there = Place(sys.executable, tmp_path, os.environ["PYTHONPATH"], engine="elsewhere:Other")
+    here = Place(sys.executable, Path.cwd(), os.environ["PYTHONPATH"])
+    run = begun(sides(cell("elsewhere:Nothing")), Settings(processes=1, blocks=2, block_ns=100_000, memory=False))
+    with Orchestrator(run, lambda event: None, places={"before": there, "now": here}) as orchestrator:
+        before, now = orchestrator.carry_out().measurements
+    assert (before.status, now.status) == ("ok", "error")
+    assert before.cell.engine == "elsewhere:Nothing"
+    assert len(before.samples) == 0  # its pair does not work
+
+
+def test_instructions_are_counted_without_times():
+    events = []
+    answer = lambda job: Result(memory=Memory(reason=""), iteration_ns=1e5, accuracy=EXACT)  # noqa: E731
+    orchestrator = without_processes(
+        begun([cell("null")], Settings(processes=0, instructions=True)), events.append, answer
+    )
+    (found,) = orchestrator.carry_out().measurements
+    assert found.instructions.total == 40.0
+    assert [job.iterations for job in orchestrator.pool.asked if job.kind == "repeat"] == [40, 80]
+    assert [type(event) for event in events] == [Inspected, Counted, Finished]
+
+
+def test_cells_are_inspected_again_when_asked():
+    calls = []
+
+    def answer(job):
+        calls.append(job)
+        return Result(memory=Memory(allocations=float(len(calls))))
+
+    orchestrator = without_processes(begun([cell("null")], Settings(processes=0)), answer=answer)
+    orchestrator.inspect()
+    orchestrator.inspect()
+    assert orchestrator.run.measurements[0].memory.allocations == 1.0
+    orchestrator.inspect(orchestrator.cells, again=True)
+    assert orchestrator.run.measurements[0].memory.allocations == 2.0
+
+
+def test_smaller_is_of_the_same_row_and_side():
+    small, large = (cell("e", "poly", n=n) for n in (10, 100))
+    assert is_smaller(small, large)
+    assert not is_smaller(large, small)
+    assert not is_smaller(small, small)
+    assert not is_smaller(msgspec.structs.replace(small, engine="other"), large)
+    assert not is_smaller(msgspec.structs.replace(small, side="now"), msgspec.structs.replace(large, side="before"))
+    assert not is_smaller(cell("e", "chain", f="sin", n=1), cell("e", "chain", f="cos", n=2))
 
 
 def test_an_interrupted_run_goes_on():
     cells = [cell("null"), cell("python-floats")]
-    kept = []
-    orchestrator = Orchestrator(new_run(cells, Settings(processes=2, blocks=2, block_ns=100_000)), kept.append)
-    steps = orchestrator.steps()
-    for _ in range(5):  # before and after two inspections, one timing, and before the next
-        next(steps)
-    halfway = kept[-1]
+    first = begun(cells, Settings(processes=2, blocks=2, block_ns=100_000))
+    events = []
+
+    def keep(event):
+        if len(events) == 3:  # two inspections, one timing
+            raise KeyboardInterrupt
+        events.append(event)
+
+    with pytest.raises(KeyboardInterrupt), Orchestrator(first, keep) as orchestrator:
+        orchestrator.carry_out()
+    halfway = orchestrator.run
     assert not halfway.finished
     assert sum(len(m.samples) for m in halfway.measurements) == 1
-    resumed = Orchestrator(halfway, kept.append)
-    for _ in resumed.steps():
-        pass
-    assert kept[-1].finished
-    assert [[s.process for s in m.samples] for m in kept[-1].measurements] == [[0, 1], [0, 1]]
+    with Orchestrator(halfway, events.append) as orchestrator:
+        whole = orchestrator.carry_out()
+    assert whole.finished
+    assert [[s.process for s in m.samples] for m in whole.measurements] == [[0, 1], [0, 1]]
     before = next(m for m in halfway.measurements if m.samples)
-    after = next(m for m in kept[-1].measurements if m.cell == before.cell)
+    after = next(m for m in whole.measurements if m.cell == before.cell)
     assert before.samples[0] in after.samples
+
+
+def test_a_resumed_run_measures_only_what_is_missing():
+    cells = [cell("null", "poly", n=n) for n in range(4)]
+    whole = without_processes(begun(cells, Settings(processes=3))).carry_out()
+    first, *others = whole.measurements
+    half = msgspec.structs.replace(
+        whole, measurements=[msgspec.structs.replace(first, samples=first.samples[:1]), *others], finished=False
+    )
+    orchestrator = without_processes(half)
+    assert orchestrator.carry_out() == whole
+    assert timed(orchestrator) == [(cells[0].id, 1), (cells[0].id, 2)]
 
 
 def test_variants_and_others_stand_beside():

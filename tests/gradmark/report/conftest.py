@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
+from gradmark.analyse.summary import summarise
 from gradmark.records import (
     Accuracy,
     Cell,
     Environment,
-    Estimate,
-    How,
     Measurement,
     Memory,
     Phase,
@@ -21,41 +21,52 @@ from gradmark.records import (
     TapeSize,
 )
 from gradmark.report.model.rows import Row, row
-from gradmark.report.model.tables import Table, tables
+from gradmark.report.model.suites import Table, tables
 
 TIMES = {"primal": 1000.0, "forward": 2000.0, "backward": 500.0, "total": 2500.0}
+ONCE = {"import": 1e6, "prepare": 3e3, "first_call": 4e3, "warm_up": 5e6}
 
 
 class Make:
-    """Makes records. `summary` is what the estimates of `measurement` would be, without a bootstrap."""
+    """Makes records."""
 
     def cell(self, workload: str = "poly", engine: str = "tapegrad", n: int | None = 10, **fields: Any) -> Cell:
         defaults: dict[str, Any] = {"suite": "scalar", "params": {} if n is None else {"n": n}}
         return Cell(**{**defaults, "workload": workload, "engine": engine, **fields})
 
-    def estimate(self, median: float, how: How = "measured", **fields: Any) -> Estimate:
-        return Estimate(
-            **{"median": median, "low": median, "high": median, "floor": median, "processes": 3, **fields}, how=how
-        )
-
-    def sample(self, process: int = 0, times: dict[str, float] | None = None, derived: Sequence[str] = ()) -> Sample:
+    def sample(
+        self, process: int = 0, times: dict[str, float] | None = None, derived: Sequence[str] = (), **fields: Any
+    ) -> Sample:
+        """One process. Each phase has two blocks: its time, and 1 ns more."""
         phases = {
             name: Phase(how="derived" if name in derived else "measured", iterations=10, block_ns=[ns + 1.0, ns])
             for name, ns in (TIMES if times is None else times).items()
         }
-        return Sample(process=process, phases=phases, once_ns={"import": 1e6}, harness_ns=30.0, clock_ns=1.0)
+        defaults: dict[str, Any] = {"once_ns": ONCE, "harness_ns": 30.0, "clock_ns": 1.0}
+        return Sample(**{**defaults, "process": process, "phases": phases, **fields})
+
+    def totals(self, *times: float) -> list[Sample]:
+        """A process for each of these totals; all else takes what it usually does, or as much less."""
+        return [
+            self.sample(process, {name: ns * total / TIMES["total"] for name, ns in TIMES.items()})
+            for process, total in enumerate(times)
+        ]
 
     def measurement(self, cell: Cell | None = None, **fields: Any) -> Measurement:
         defaults: dict[str, Any] = {
             "status": "ok",
             "samples": [self.sample()],
             "tape": TapeSize(instructions=20, values=21, adjoints=21, saved_bytes=500),
-            "memory": Memory(allocations=0.0, gross_allocations=5.0, plain_allocations=5.0, leaked_bytes=0.0,
-                             retained_bytes=2048, peak_bytes=4096),
+            "memory": Memory(allocations=0.0, gross_allocations=5.0, plain_allocations=5.0, allocated_bytes=0.0,
+                             leaked_bytes=0.0, retained_bytes=2048, peak_bytes=4096),
             "accuracy": Accuracy(reference="mpmath", relative_error=1e-16, ulps=0.5, tolerance=1e-9),
             "operations": 20,
         }  # fmt: skip
         return Measurement(**{**defaults, "cell": cell or self.cell(), **fields})
+
+    def tensor_cell(self, workload: str = "mlp", engine: str = "tapegrad", **fields: Any) -> Cell:
+        defaults: dict[str, Any] = {"suite": "tensor", "kind": "tensor", "dtype": "float32", "params": {"batch": 128}}
+        return self.cell(workload, engine, **{**defaults, **fields})
 
     def tensor(self, cell: Cell | None = None, **fields: Any) -> Measurement:
         """A measurement of a tensor workload: 1e4 flops and no bytes, in 2500 ns."""
@@ -65,38 +76,18 @@ class Make:
             "operations": 2,
             "accuracy": Accuracy(reference="central differences", relative_error=2e-7, tolerance=1e-4),
         }
-        return self.measurement(
-            cell or self.cell("mlp", suite="tensor", dtype="float32", params={"batch": 128}), **{**defaults, **fields}
-        )
+        return self.measurement(cell or self.tensor_cell(), **{**defaults, **fields})
 
     def failed(self, status: str, message: str = "", cell: Cell | None = None, **fields: Any) -> Measurement:
         nothing: dict[str, Any] = {"samples": [], "tape": None, "memory": None, "accuracy": None, "operations": None}
         return self.measurement(cell, status=status, message=message, **{**nothing, **fields})
 
-    def summary(self, measurement: Measurement, **fields: Any) -> Summary:
-        first = measurement.samples[0].phases if measurement.samples else {}
-        phases = {name: self.estimate(phase.floor_ns, phase.how) for name, phase in first.items()}
-        floors = {name: found.floor for name, found in phases.items()}
-        defaults: dict[str, Any] = {"once": {}, "phases": phases}
-        if {"forward", "backward"} <= floors.keys():
-            defaults["ratio"] = floors["backward"] / floors["forward"]
-        if {"primal", "total"} <= floors.keys():
-            defaults["gradient_ratio"] = floors["total"] / floors["primal"]
-        if measurement.operations is not None and "total" in floors:
-            defaults["operations_per_s"] = measurement.operations / floors["total"] * 1e9
-        for name in ("flops", "bytes"):
-            if getattr(measurement, name) is not None and "total" in floors:
-                defaults[f"{name}_per_s"] = getattr(measurement, name) / floors["total"] * 1e9
-        known = {"cell": measurement.cell, "status": measurement.status, "message": measurement.message}
-        return Summary(**{**known, **defaults, **fields})
-
     def summaries(self, run: Run) -> list[Summary]:
-        return [self.summary(m) for m in run.measurements]
+        return [summarise(m) for m in run.measurements]
 
-    def row(self, measurement: Measurement | None = None, settings: Settings | None = None, **fields: Any) -> Row:
+    def row(self, measurement: Measurement | None = None, **fields: Any) -> Row:
         """The row of a measurement; `fields` are the summary's."""
-        measurement = measurement or self.measurement()
-        return row(measurement, self.summary(measurement, **fields), settings or Settings())
+        return row(msgspec.structs.replace(summarise(measurement or self.measurement()), **fields))
 
     def run(self, *measurements: Measurement, **fields: Any) -> Run:
         environment = Environment(
@@ -106,8 +97,7 @@ class Make:
         return Run(**{**defaults, "environment": environment, "measurements": list(measurements), **fields})
 
     def tables(self, *measurements: Measurement) -> list[Table]:
-        run = self.run(*measurements)
-        return tables(run, self.summaries(run))
+        return tables(self.run(*measurements))
 
 
 @pytest.fixture(scope="session")

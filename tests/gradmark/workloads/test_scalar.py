@@ -5,7 +5,7 @@ import math
 import pytest
 
 import tapegrad
-from gradmark.engines.python_floats import FLOATS
+from gradmark.engines.floats import FLOATS
 from gradmark.engines.tapegrad import operations
 from gradmark.measure.reference.exact import exact_gradient
 from gradmark.workloads.selection import available

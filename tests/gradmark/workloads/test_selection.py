@@ -1,9 +1,14 @@
 """Selection: names, suites, globs, files; what is not there gets the nearest names."""
 
+import subprocess
+import sys
+
 import pytest
 
 from gradmark.errors import SelectionError, WorkloadError
-from gradmark.workloads.selection import select
+from gradmark.measure.plan import cells_of
+from gradmark.workloads import selection
+from gradmark.workloads.selection import select, select_rows
 
 
 def names(*patterns, keyword=None):
@@ -49,7 +54,7 @@ def test_wrong_names_get_the_nearest(typed, hint):
 
 
 def test_a_keyword_that_fits_nothing():
-    with pytest.raises(SelectionError, match="no selected workload has 'q' in its name; there are: poly"):
+    with pytest.raises(SelectionError, match="no selected row has 'q' in its name; the workloads are: poly"):
         select(["poly"], "q")
 
 
@@ -113,3 +118,106 @@ def test_a_name_that_is_taken(tmp_path):
     )
     with pytest.raises(SelectionError, match="two workloads are called 'poly'"):
         select(["poly", str(path)])
+
+
+MINE = """
+from gradmark import workload
+
+@workload(suite='mine', stresses='x', sizes={'n': [3, 5]})
+def f(ops, x, *, n):
+    return x * n
+
+@workload(suite='mine', stresses='x')
+def g(ops, x):
+    return x
+"""
+
+
+def test_a_row_of_a_file(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(MINE)
+    assert names(f"{path}:g") == ["g"]
+    assert [(p.workload.name, p.points(full=True)) for p in select_rows([f"{path}:f/n=4", f"{path}:*/n=*"])] == [
+        ("f", [{"n": 4}]),
+        ("f", [{"n": 3}, {"n": 5}]),
+    ]
+    with pytest.raises(SelectionError, match="no workload or suite is called 'h'"):
+        select([f"{path}:h"])
+    with pytest.raises(SelectionError, match="f has no size 'm': its sizes are n"):
+        select([f"{path}:f/m=4"])
+
+
+def test_the_same_workload_may_come_with_other_sizes():
+    parts = select_rows(["poly/n=10", "poly/n=777", "poly/n=10"])
+    assert [cell.row for cell in cells_of(parts, ["e"], full=False)] == ["poly/n=10", "poly/n=777"]
+    assert names("poly/n=10", "poly") == ["poly"]
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package as an installer leaves it, whose workloads need their neighbour."""
+    folder = tmp_path / "site"
+    code = folder / "bench_kit"
+    code.mkdir(parents=True)
+    (code / "__init__.py").write_text("")
+    (code / "constants.py").write_text("HALF = 0.5\n")
+    (code / "workloads.py").write_text(
+        "from gradmark import workload\nfrom .constants import HALF\n\n"
+        "@workload(suite='kit', stresses='x', sizes={'n': [2]})\ndef kit(ops, x, *, n):\n    return x * HALF * n\n"
+    )
+    facts = folder / "bench_kit-1.0.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: bench-kit\nVersion: 1.0\n")
+    (facts / "entry_points.txt").write_text("[gradmark.workloads]\nkit = bench_kit.workloads\n")
+    monkeypatch.syspath_prepend(str(folder))
+    yield folder
+    for name in ("bench_kit", "bench_kit.constants", "bench_kit.workloads"):
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.usefixtures("package")
+def test_workloads_of_an_installed_package_stay_parts_of_it():
+    (kit,) = select(["kit"])
+    assert kit(None, 3.0, n=4) == 6.0
+    (cell,) = cells_of([kit], ["tapegrad"], full=True)
+    assert (cell.row, cell.file) == ("kit/n=2", None)
+    from bench_kit.workloads import kit as itself  # as a test of the package would hand it over
+
+    assert cells_of([itself], ["tapegrad"], full=True) == [cell]
+
+
+def test_a_worker_finds_the_workloads_of_an_installed_package(package):
+    code = (
+        "import sys\n"
+        "from gradmark.measure.job import Job\n"
+        "from gradmark.measure.worker.jobs import run\n"
+        "from gradmark.records import Cell, Settings\n"
+        "cell = Cell(engine='tapegrad', workload='kit', suite='kit', params={'n': 2})\n"
+        "for kind in ('try', 'inspect'):\n"
+        "    result = run(Job(kind=kind, cell=cell, settings=Settings(memory=False)))\n"
+        "    print(result.status, result.message)\n"
+    )
+    path = [str(package), *sys.path]
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path[:] = {path!r}\n{code}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "ok \nok \n"
+
+
+def test_a_package_that_is_broken(package):
+    (package / "bench_kit" / "constants.py").write_text("HALF = 1 / 0\n")
+    with pytest.raises(
+        WorkloadError, match=r"offers workloads as 'bench_kit.workloads' is broken: constants\.py, line 1"
+    ):
+        select(["poly"])
+
+
+def test_two_packages_with_one_name(package):
+    text = (package / "bench_kit" / "workloads.py").read_text()
+    (package / "bench_kit" / "workloads.py").write_text(text.replace("def kit(", "def poly("))
+    with pytest.raises(SelectionError, match=r"called 'poly' \(gradmark.workloads.scalar and bench_kit.workloads\)"):
+        select(["poly"])
+    assert "poly" in [w.name for w in selection.available()]

@@ -1,5 +1,7 @@
 """Workloads: sizes, inputs and counts."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -139,3 +141,52 @@ def test_numbers_have_no_flops():
 def test_what_contradicts_itself(more, message):
     with pytest.raises(WorkloadError, match=message):
         workload(suite="mine", stresses="x", **more)(lambda ops, x: x)
+
+
+def scaled(ops, x, y, *, n, factor=2.0):
+    return x * y * n * factor
+
+
+class Scaled:
+    """An object that can be called, and cannot be hashed."""
+
+    __hash__ = None
+
+    def __call__(self, ops, x, y, *, n):
+        return x * y * n
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (scaled, "scaled"),
+        (functools.partial(scaled, factor=3.0), "scaled"),
+        (functools.partial(functools.partial(scaled, factor=3.0), factor=4.0), "scaled"),
+        (Scaled(), "Scaled"),
+        (functools.wraps(scaled)(lambda *given, **sizes: scaled(*given, **sizes)), "scaled"),
+    ],
+    ids=["a function", "a partial", "a partial of one", "an object", "a wrapped function"],
+)
+def test_whatever_can_be_called_can_be_a_workload(function, name):
+    made = workload(
+        suite="mine", stresses="x", sizes={"n": [1]}, inputs=functools.partial(lambda draw, n, k: [0.5] * k, k=2)
+    )
+    found = made(function)
+    assert (found.name, found.file, found.names(3)) == (name, __file__, ["x", "y", "input 2"])
+    assert found.draw(0, {"n": 1}) == [0.5, 0.5]
+    assert found(None, 1.0, 2.0, n=3) in (6.0, 12.0, 18.0, 24.0)
+
+
+def test_a_function_with_defaults_takes_its_sizes():
+    made = workload(suite="mine", stresses="x", sizes={"n": [1]}, operations=lambda n=7, *, m=2: n * m)(scaled)
+    assert made.count({"n": 3, "other": 9}) == 6
+
+
+def test_a_name_of_its_own():
+    made = workload(suite="mine", stresses="x", name="third")(functools.partial(scaled, n=1))
+    assert made.name == "third"
+
+
+def test_sizes_do_not_take_the_words_of_rows():
+    with pytest.raises(WorkloadError, match="a size cannot be called device: row names use that word; rename it"):
+        workload(suite="mine", stresses="x", sizes={"device": ["a"]})(lambda ops, x, **_: x)

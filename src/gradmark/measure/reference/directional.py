@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from gradmark.engines.numpy_arrays import in_doubles
-from gradmark.measure.reference.exact import HUGE, NoReferenceError
+from gradmark.errors import InvalidWorkloadError, UnsupportedError
+from gradmark.measure.reference.exact import HUGE, RANDOM, NoReferenceError, not_finite
 from gradmark.records import Accuracy, Param
 from gradmark.workloads.workload import Workload
 
@@ -25,6 +26,13 @@ SETTLED = 1e-11
 EPSILON = 2.0**-52
 # Differences that leave more doubt than this are no reference: a third of the tolerance in float64.
 USABLE = 3e-8
+# Steps over which a slope to one side is followed, to see whether it settles or grows without bound.
+CLOSER_STEPS = (2.0**-16, 2.0**-24, 2.0**-32)
+# Slopes to both sides that differ by this part over the second of these steps are looked at over the third: those of a
+# smooth function come together.
+KINK = 0.01
+# Differences of so many roundings may be chance.
+ROUNDINGS = 100.0
 # An input whose slopes are below a hundredth of the largest is judged as if they were that: a gradient that cancels, as
 # that of a bias before a softmax does, is made of roundings of what cancelled.
 SMALL = 0.01
@@ -73,19 +81,46 @@ def slope(f: Callable[[float], float]) -> tuple[float, float]:
 def reference_of(workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Slopes:
     """The slopes along each direction of each active input, one input after another, with the error of each."""
     f, point = in_doubles(workload, inputs, params)
-    found: Slopes = []
 
     def along(place: int, direction: Any, step: float) -> float:
         return float(f(*point[:place], point[place] + step * direction, *point[place + 1 :]))
 
-    for place in workload.active(inputs):
-        found += [
-            slope(functools.partial(along, place, direction)) for direction in directions(inputs[place].shape, place)
-        ]
-    for (value, error), scale in zip(found, scales(found), strict=True):
+    names = workload.names(len(inputs))
+    lines = [
+        (place, functools.partial(along, place, direction))
+        for place in workload.active(inputs)
+        for direction in directions(inputs[place].shape, place)
+    ]
+    try:
+        slopes = [slope(line) for _, line in lines]
+    except UnsupportedError as lacking:
+        raise NoReferenceError(f"plain NumPy cannot run the function: {lacking}") from lacking
+    for (value, error), scale, (place, line) in zip(slopes, scales(slopes), lines, strict=True):
         if not error <= USABLE * scale:  # and if one is not a number
+            if line(0.0) != line(0.0):
+                raise InvalidWorkloadError(RANDOM)
+            refuse_bends(functools.partial(along, place, abs(line.args[1])), 0.0, names[place])
             raise NoReferenceError(f"differences do not settle: a slope is {value:.6g} ± {error:.1g}")
-    return found
+    for (place, line), scale in list(zip(lines, scales(slopes), strict=True))[::DIRECTIONS]:
+        # every entry the same way, else those at a kink could cancel
+        refuse_bends(functools.partial(along, place, abs(line.args[1])), scale, names[place])
+    return slopes
+
+
+def refuse_bends(f: Callable[[float], float], scale: float, name: str) -> None:
+    """Raises if f has a kink at 0 or no finite slope: central differences pass over both where they are symmetric."""
+    middle = f(0.0)
+    right, left = ([(f(side * step) - middle) / (side * step) for step in CLOSER_STEPS] for side in (1.0, -1.0))
+    far, near = (ROUNDINGS * EPSILON * abs(middle) / step for step in CLOSER_STEPS[1:])
+    if abs(right[1] - left[1]) <= KINK * scale + far:  # not if one is not a number
+        return
+    for first, second, third in (right, left):
+        if abs(third - second) > max(0.5 * abs(second - first), near):
+            raise InvalidWorkloadError(not_finite(name))
+    if math.isnan(right[2] + left[2]):
+        raise NoReferenceError(f"the function is not defined on both sides of {name}")
+    if abs(right[2] - left[2]) > max(0.5 * abs(right[1] - left[1]), near):
+        raise NoReferenceError(f"the function has a kink at {name}")
 
 
 def scales(slopes: Slopes) -> list[float]:

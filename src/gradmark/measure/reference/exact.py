@@ -5,11 +5,13 @@ rule is involved, so no rule can be wrong in the same way here.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 from gradmark.engines.finite_difference import FiniteDifference
+from gradmark.errors import InvalidWorkloadError, UnsupportedError
 from gradmark.records import Accuracy, Param
 from gradmark.workloads.workload import Workload
 
@@ -19,11 +21,19 @@ DIGITS = 250
 STEP_EXPONENT = -30
 # Slopes to the left and to the right that differ by more than this are two slopes.
 KINK = 1e-15
+# A slope that differs from that over a step so much smaller does not settle: it grows without bound, or is none.
+CLOSER = 1e-10
+# Slopes as large as these are looked at that closely: that of a cube root at 0 is the same on both sides.
+STEEP = 1e6
 # Entries below this many tolerances are judged as if they were that large: 1e-6 for most engines, so that an absolute
 # error of 1e-15 passes and a wrong derivative of 1e-12 does not.
 SMALL = 1e3
 # Stands for an error without bound: a gradient that is not a number where it should be one.
 HUGE = 1e300
+
+RANDOM = (
+    "two evaluations at the same inputs give different results; draw random numbers in `inputs`, not in the function"
+)
 
 Exact = list[tuple[float, float]]
 
@@ -70,25 +80,53 @@ def exact_gradient(workload: Workload, inputs: Sequence[float], params: Mapping[
     from mpmath import mp
 
     with mp.workdps(DIGITS):
-        ops = namespace()
+        f = partial(workload.function, namespace(), **params)
         point = [mp.mpf(x) for x in inputs]
-        middle = workload.function(ops, *point, **params)
-        found = []
+        middle = mp.mpmathify(f(*point))
+        gradient = []
         for k, x in enumerate(point):
-            step = mp.mpf(10) ** STEP_EXPONENT * (abs(x) or 1)
-            moved = list(point)
-            moved[k] = x + step
-            right = (workload.function(ops, *moved, **params) - middle) / step
-            moved[k] = x - step
-            left = (middle - workload.function(ops, *moved, **params)) / step
-            if abs(right - left) > KINK * max(abs(right), abs(left), 1):
-                raise NoReferenceError(f"the function has a kink at input {k} = {inputs[k]!r}")
+            size = mp.mpf(10) ** STEP_EXPONENT * (abs(x) or 1)
+            slopes = [_one_sided(f, point, k, step, middle) for step in (size, -size)]
+            right, left = slopes
+            if None in slopes or abs(right - left) > KINK * max(abs(right), abs(left), 1) or abs(right) > STEEP:
+                if f(*point) != middle:
+                    raise InvalidWorkloadError(RANDOM)
+                closer = [_one_sided(f, point, k, CLOSER * step, middle) for step in (size, -size)]
+                _refuse(slopes, closer, f"input {k} = {inputs[k]!r}")
             slope = (left + right) / 2
             high = float(slope)
             if not math.isfinite(high):
-                raise NoReferenceError(f"the derivative with respect to input {k} = {inputs[k]!r} is not finite")
-            found.append((high, float(slope - high)))
-        return found
+                raise InvalidWorkloadError(not_finite(f"input {k} = {inputs[k]!r}"))
+            gradient.append((high, float(slope - high)))
+        return gradient
+
+
+def _one_sided(f: Callable[..., Any], point: Sequence[Any], k: int, step: Any, middle: Any) -> Any:
+    """The slope over one step; None where the function is not defined on that side, or not real."""
+    from mpmath import mp
+
+    try:
+        slope = (f(*point[:k], point[k] + step, *point[k + 1 :]) - middle) / step
+    except (ArithmeticError, ValueError, TypeError):  # complex numbers have no order
+        return None
+    return slope if isinstance(slope, mp.mpf) and mp.isfinite(slope) else None
+
+
+def _refuse(slopes: Sequence[Any], closer: Sequence[Any], place: str) -> None:
+    """Raises unless the slopes on both sides are the same and settle."""
+    pairs = [(far, near) for far, near in zip(slopes, closer, strict=True) if far is not None and near is not None]
+    if any(abs(near - far) > KINK * max(abs(near), abs(far), 1) for far, near in pairs):
+        raise InvalidWorkloadError(not_finite(place))
+    if len(pairs) < 2:
+        raise NoReferenceError(f"the function is not defined on both sides of {place}")
+    (right, _), (left, _) = pairs
+    if abs(right - left) > KINK * max(abs(right), abs(left), 1):
+        raise NoReferenceError(f"the function has a kink at {place}")
+
+
+def not_finite(place: str) -> str:
+    """What is said of a derivative without bound."""
+    return f"the derivative with respect to {place} is not finite; choose other inputs"
 
 
 def reference_of(workload: Workload, inputs: Sequence[float], params: Mapping[str, Param]) -> tuple[Exact, str, bool]:
@@ -101,12 +139,12 @@ def reference_of(workload: Workload, inputs: Sequence[float], params: Mapping[st
         assert session.gradients is not None
         try:
             session.backward()
-        except (ArithmeticError, ValueError, TypeError) as error:
+        except (ArithmeticError, ValueError, TypeError, AttributeError, UnsupportedError) as error:
             raise NoReferenceError(f"neither mpmath ({first}) nor finite differences ({error}) give one") from error
-        found = [float(g) for g in session.gradients()]
-        if not all(map(math.isfinite, found)):
+        differences = [float(g) for g in session.gradients()]
+        if not all(map(math.isfinite, differences)):
             raise NoReferenceError("finite differences give no finite gradient") from first
-        return [(g, 0.0) for g in found], "central differences", False
+        return [(g, 0.0) for g in differences], "central differences", False
 
 
 def judge(got: Sequence[Any], exact: Exact, reference: str, tolerance: float, *, is_exact: bool = True) -> Accuracy:

@@ -1,16 +1,17 @@
-"""Inspection: is the gradient right, and what does a recording hold? Asked before anything is timed.
+"""The check: is the gradient right, and what does a recording hold? Asked before anything is timed.
 
 In: a job. Out: accuracy, tape size and memory, or a wrong gradient with the reason.
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import msgspec
 
+from gradmark.engines.floats import FLOATS
 from gradmark.engines.protocol import bound
-from gradmark.engines.python_floats import FLOATS
 from gradmark.measure.job import Job, Result
 from gradmark.measure.reference import exact as accuracy
 from gradmark.measure.worker import device_memory, memory
@@ -35,6 +36,9 @@ def inspect(job: Job) -> Result:
     try:
         exact, judged, words = examine(prepared, job)
     except accuracy.NoReferenceError as reason:
+        infinite = not_finite(prepared)
+        if infinite:
+            return msgspec.structs.replace(found, status="wrong-gradient", message=wrong(infinite, job))
         warning = Warning(code=Code.UNCHECKED, reason=str(reason))
         found = msgspec.structs.replace(found, warnings=[warning])
     else:
@@ -82,14 +86,32 @@ def examine(prepared: Prepared, job: Job) -> tuple[accuracy.Exact, Accuracy, str
     return exact, judged, f"is off by {judged.relative_error:.1e} relative"
 
 
+def not_finite(prepared: Prepared) -> str:
+    """Of a gradient that nothing can be compared with: which part of it is no number; empty if all are."""
+    names = prepared.workload.names(len(prepared.inputs))
+    for place, part in zip(prepared.active, prepared.gradient(), strict=True):
+        if not (math.isfinite(part) if isinstance(part, float) else math.isfinite(abs(part).sum(dtype="float64"))):
+            return f"with respect to {names[place]} is not finite"
+    return ""
+
+
 def plain(prepared: Prepared) -> tuple[Callable[[], Any], ...]:
     """An iteration of the same shape on plain floats: what a Python loop itself allocates is not the engine's.
 
     Of tensors, on NumPy: the results of the function are not the engine's either. A compiled engine does not run that
-    loop, so nothing is taken off for it.
+    loop, so nothing is taken off for it; nor for a function that plain numbers cannot run.
     """
     if prepared.can.compiled:
         return (nothing,)
+    calls = _on_plain_numbers(prepared)
+    try:
+        calls[0]()
+    except Exception:
+        return (nothing,)
+    return calls
+
+
+def _on_plain_numbers(prepared: Prepared) -> tuple[Callable[[], Any], ...]:
     if prepared.workload.kind == "tensor":
         from gradmark.engines.numpy_arrays import ARRAYS
 
@@ -114,8 +136,11 @@ def wrong(words: str, job: Job) -> str:
 
 def check(prepared: Prepared, job: Job) -> Result | None:
     """A result if the gradient of the last iteration is wrong: asked before anything is timed, and once more after."""
-    if job.reference is None:
+    if not prepared.can.gradients:
         return None
+    if job.reference is None:
+        infinite = not_finite(prepared)
+        return Result(status="wrong-gradient", message=wrong(infinite, job)) if infinite else None
     _, judged, words = examine(prepared, job)
     if judged.relative_error <= judged.tolerance:
         return None

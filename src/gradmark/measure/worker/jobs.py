@@ -6,12 +6,15 @@ In: a job. Out: its result.
 import os
 import sys
 
-from gradmark.errors import AbsentError, GradmarkError, UnsupportedError
+from gradmark.engines.discovery import load
+from gradmark.errors import AbsentError, GradmarkError, InvalidWorkloadError, MissingEngineError, UnsupportedError
 from gradmark.measure.job import Job, Result
 from gradmark.measure.worker.check import inspect
 from gradmark.measure.worker.prepared import Prepared
 from gradmark.measure.worker.sampling import take_time
+from gradmark.measure.worker.session import capabilities_of
 from gradmark.measure.worker.timer import elapsed_ns
+from gradmark.measure.worker.trial import try_function
 from gradmark.workloads.selection import where_it_failed
 
 
@@ -20,6 +23,12 @@ def repeat(job: Job) -> Result:
     prepared = Prepared(job)
     elapsed_ns(prepared.calls(prepared.session), 10 + job.iterations, prepared.session.synchronize)
     return Result()
+
+
+def survey(job: Job) -> Result:
+    """What an engine can do here."""
+    engine = job.cell.engine
+    return Result(capabilities=capabilities_of(engine, load(engine)))
 
 
 def limit(job: Job) -> None:
@@ -41,7 +50,7 @@ def limit(job: Job) -> None:
 
 def run(job: Job) -> Result:
     """Does a job; everything that goes wrong is a result."""
-    work = {"inspect": inspect, "time": take_time, "repeat": repeat}[job.kind]
+    work = {"survey": survey, "try": try_function, "inspect": inspect, "time": take_time, "repeat": repeat}[job.kind]
     try:
         return work(job)
     except UnsupportedError as error:
@@ -49,7 +58,9 @@ def run(job: Job) -> Result:
     except MemoryError as error:
         limit_gib = job.settings.memory_limit_bytes / 2**30
         return Result(status="out-of-memory", message=f"more than the limit of {limit_gib:.1f} GiB: {error}")
+    except InvalidWorkloadError as error:
+        return Result(status="invalid", message=str(error))
     except GradmarkError as error:
-        return Result(status="error", message=str(error))
+        return Result(status="error", message=str(error), missing=isinstance(error, MissingEngineError))
     except Exception as error:
         return Result(status="error", message=where_it_failed(error))

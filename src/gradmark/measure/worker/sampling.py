@@ -30,9 +30,11 @@ def take_time(job: Job) -> Result:
         timed["primal"] = Timed((session.primal,), finish)
     if session.forward is not None:
         timed["forward"] = Timed((session.forward,), finish)
-        timed["total"] = Timed(prepared.calls(session), finish)
         if session.backward is not None:
             timed["backward"] = Timed((session.backward,), finish, before=session.forward)
+    if session.forward is not None or session.total is not None:
+        timed["total"] = Timed(prepared.calls(session), finish)
+    timed |= {name: Timed((call,), finish, before=prepared.iterate) for name, call in session.phases.items()}
     time_together(list(timed.values()), settings.blocks, max(settings.block_ns, 1000 * clock_ns))
     once = dict(prepared.once_ns, warm_up=sum(t.warm_up_ns for t in timed.values()))
     harness, harness_two = (min(timed.pop(name).block_ns) for name in ("harness", "harness_two"))
@@ -44,7 +46,7 @@ def take_time(job: Job) -> Result:
         for name, t in timed.items()
     }
     warnings: list[Warning] = []
-    if "total" in phases and session.gradients is not None and prepared.can.gradients:
+    if "total" in phases and prepared.can.gradients:
         warnings += late(prepared, phases["total"].floor_ns)
         prepared.iterate()
         failed = check(prepared, job)

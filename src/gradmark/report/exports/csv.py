@@ -8,8 +8,8 @@ import io
 from collections.abc import Callable, Sequence
 
 from gradmark.analyse.summary import shape_text, summarise
-from gradmark.records import Measurement, Run, Summary
-from gradmark.records.metric import REGISTRY, Metric, harness_ns, metrics_of
+from gradmark.records import Measurement, Run, Summary, metric
+from gradmark.records.metric import Metric
 from gradmark.report.model.characters import one_line
 from gradmark.report.model.rows import reading_order
 from gradmark.report.model.words import sentence
@@ -41,10 +41,9 @@ def _safe(value: object) -> object:
 
 def _fields(measurements: Sequence[Measurement]) -> dict[str, Field]:
     """Names, then every metric, then words. Phases that engines declare follow those of the registry."""
-    known = {entry.name for entry in REGISTRY}
-    declared = {e.name: e for m in measurements for e in metrics_of(m) if e.name not in known}
+    declared = {e.name: e for m in measurements for e in metric.metrics_of(m) if not metric.is_known(e.name)}
     numbers: dict[str, Field] = {}
-    for entry in (*REGISTRY, *declared.values()):
+    for entry in (*metric.REGISTRY, *declared.values()):
         numbers |= _of_metric(entry)
     return {**NAMES, **numbers, **DECLARED, **WORDS}
 
@@ -89,7 +88,7 @@ NAMES: dict[str, Field] = {
     "steady": lambda _m, s: s.steady,
 }
 DECLARED: dict[str, Field] = {
-    "harness_ns": lambda m, _s: harness_ns(m),
+    "harness_ns": lambda m, _s: metric.harness_ns(m),
     "operations": lambda m, _s: m.operations,
     "flops": lambda m, _s: m.flops,
     "bytes": lambda m, _s: m.bytes,

@@ -1,7 +1,7 @@
 """Go: lines that benchstat and other tools of Go's benchmark format read (proposal 14313, x/perf/benchfmt).
 
 In: a run. Out: configuration, units, then one line for each process of each cell. The process is the unit of analysis
-here too, so that benchstat's statistics over lines are statistics over processes.
+here too, so that benchstat's statistics over lines are statistics over processes; what was computed is left out.
 """
 
 import math
@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from gradmark.records import Cell, Environment, Measurement, Memory, Run, Sample
+from gradmark.records.times import is_timed
 from gradmark.report.model.characters import one_line
 from gradmark.report.model.rows import WORDS, reading_order
 
@@ -100,9 +101,8 @@ def _timed(sample: Sample) -> Iterator[str]:
     """The floor of the whole first, then of its parts; nothing if the whole was not timed."""
     whole = "total" if "total" in sample.phases else "primal"
     for phase, unit in ((whole, "ns/op"), ("forward", "fwd-ns/op"), ("backward", "bwd-ns/op")):
-        found = sample.phases.get(phase)
-        if found is not None and found.block_ns and math.isfinite(found.floor_ns):
-            yield f"{_number(found.floor_ns)} {unit}"
+        if is_timed(sample, phase) and math.isfinite(sample.phases[phase].floor_ns):
+            yield f"{_number(sample.phases[phase].floor_ns)} {unit}"
         elif phase == whole:
             return
 

@@ -10,11 +10,24 @@ import msgspec
 
 from gradmark.records import Run
 from gradmark.records.finding import Finding, Gate
+from gradmark.records.metric import Unit, metric, metrics_of, numbers
 from gradmark.report.model.characters import one_line
-from gradmark.report.tables.gate import change, counts
-from gradmark.store.baselines import key, metrics
+from gradmark.report.tables.gate import change, counts, notes, sentence
+from gradmark.store.baselines import key
 
-PHASES = ("primal", "forward", "backward", "total")
+# As other tools show a unit. Numbers are not scaled: a tool that draws a curve must not find µs after ns.
+UNITS: dict[Unit, str] = {
+    "time": "ns",
+    "bytes": "bytes",
+    "count": "count",
+    "share": "share",
+    "ratio": "ratio",
+    "rate": "operations/s",
+    "flops": "FLOP/s",
+    "traffic": "bytes/s",
+    "relative": "relative error",
+    "ulp": "ulp",
+}
 
 
 def junit(gate: Gate) -> str:
@@ -29,13 +42,13 @@ def junit(gate: Gate) -> str:
     tags = {"fail": "failure", "inconclusive": "error", "new": "skipped", "not compared": "skipped"}
     for finding in gate.findings:
         case = ElementTree.SubElement(suite, "testcase", classname=one_line(finding.cell), name=finding.metric)
-        message = one_line(f"{change(finding)} {finding.reason}")
+        message = one_line(f"{change(finding)} {sentence(finding)}")
         if finding.word in tags:
             ElementTree.SubElement(case, tags[finding.word], message=message)
         elif message:
             ElementTree.SubElement(case, "system-out").text = message
     ElementTree.SubElement(suite, "system-out").text = "\n".join(
-        one_line(text) for text in [*gate.notes, f"{gate.answer}: {counts(gate)}"]
+        one_line(text) for text in [*notes(gate), f"{gate.answer}: {counts(gate)}"]
     )
     suites = ElementTree.Element("testsuites")
     suites.append(suite)
@@ -43,13 +56,9 @@ def junit(gate: Gate) -> str:
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def unit(metric: str) -> str:
+def unit(name: str) -> str:
     """The unit of a metric, in words."""
-    if metric in PHASES:
-        return "ns"
-    if metric.endswith("_bytes"):
-        return "bytes"
-    return "relative error" if metric == "gradient_error" else "count"
+    return UNITS[metric(name).unit]
 
 
 def _measured(gate: Gate) -> list[tuple[Finding, float]]:
@@ -58,11 +67,11 @@ def _measured(gate: Gate) -> list[tuple[Finding, float]]:
 
 def bencher(gate: Gate) -> str:
     """Bencher Metric Format: benchmark, measure, value. Times are Bencher's own measure, latency, in nanoseconds."""
-    found: dict[str, dict[str, Any]] = {}
+    benchmarks: dict[str, dict[str, Any]] = {}
     for finding, now in _measured(gate):
         measure = {"total": "latency"}.get(finding.metric, finding.metric.replace("_", "-"))
-        found.setdefault(finding.cell, {})[measure] = {"value": now}
-    return _pretty(found)
+        benchmarks.setdefault(finding.cell, {})[measure] = {"value": now}
+    return _pretty(benchmarks)
 
 
 def smaller_is_better(gate: Gate) -> str:
@@ -73,26 +82,26 @@ def smaller_is_better(gate: Gate) -> str:
 
 
 def of_run(run: Run) -> Gate:
-    """What a run measured, as findings without anything before: times are floors, as they are compared."""
+    """What a run measured, as findings without anything before: its times and exact metrics, as tables show them."""
     findings = []
     for measurement in run.measurements:
         if measurement.status != "ok":
             continue
-        floors = {
-            phase: min(sample.phases[phase].floor_ns for sample in measurement.samples)
-            for phase in PHASES
-            if measurement.samples and all(phase in sample.phases for sample in measurement.samples)
-        }
+        known = numbers(measurement)
         findings += [
-            Finding(cell=key(measurement.cell), metric=metric, word="new", now=value)
-            for metric, value in (floors | metrics(measurement)).items()
+            Finding(cell=key(measurement.cell), metric=entry.name, word="new", now=known[entry.name].value)
+            for entry in metrics_of(measurement)
+            if entry.name in known and (entry.phase or entry.exact)
         ]
     return Gate(against="nothing", findings=findings)
 
 
 def json(gate: Gate) -> str:
-    """The gate as it is, with its answer."""
-    return _pretty({"answer": gate.answer, **msgspec.to_builtins(gate)})
+    """The gate as it is, with its answer, and each finding's sentence."""
+    plain = msgspec.to_builtins(gate)
+    for written, finding in zip(plain["findings"], gate.findings, strict=True):
+        written["reason"] = sentence(finding)
+    return _pretty({"answer": gate.answer, **plain, "notes": notes(gate)})
 
 
 def _pretty(plain: Any) -> str:

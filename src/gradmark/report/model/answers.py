@@ -3,11 +3,13 @@
 In: the standings of every row. Out: sentences. A tie is called a tie, and a lead that few processes saw is not settled.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 
 from gradmark import units
+from gradmark.analyse.paired import quotient
 from gradmark.analyse.standings import Standing
-from gradmark.report.model.characters import one_line, plural
+from gradmark.report.model.characters import listed, one_line, plural
 
 # The next ones are named, and the last; more names are a table, which stands above.
 MOST_NAMED = 3
@@ -27,26 +29,32 @@ def _answer(row: Sequence[Standing]) -> str:
     slower = [s for s in row if s.outcome == "slower"]
     first = row[0]
     if len(leaders) == 1:
-        return f"{one_line(first.engine)}, {units.time(first.total_ns)}{_ahead(first, slower)}"
-    names = [f"{one_line(s.engine)} ({units.time(s.total_ns)})" for s in leaders]
-    together = f"{', '.join(names[:-1])} and {names[-1]}"
+        return f"{one_line(first.engine)}, {units.time(first.total_ns)}{_ahead(first, slower, '')}"
+    together = listed([f"{one_line(s.engine)} ({units.time(s.total_ns)})" for s in leaders])
     if any(not s.settled for s in leaders):
         count = first.rounds
         said = f"{together}: the order is not settled by {plural(count, 'process')} each; measure again with --full"
     else:
         said = f"{together} tie"
-    return said + _ahead(leaders[-1], slower)
+    return said + _ahead(first, slower, f"{one_line(first.engine)} is ")
 
 
-def _ahead(leader: Standing, slower: Sequence[Standing]) -> str:
+def _ahead(leader: Standing, slower: Sequence[Standing], subject: str) -> str:
     """How many times as fast as each of the next, and as the last."""
     if not slower:
         return ""
     named = list(slower[:MOST_NAMED])
     last = slower[-1]
-    parts = [f"{units.times(s.total_ns / leader.total_ns)} times as fast as {one_line(s.engine)}" for s in named]
+    parts = [_compared(leader, s) for s in named]
     if last not in named:
         between = len(slower) - len(named) - 1
         more = f" ({plural(between, 'engine')} between)" if between else ""
-        parts.append(f"{units.times(last.total_ns / leader.total_ns)} times as fast as {one_line(last.engine)}{more}")
-    return f"; {', '.join(parts)}"
+        parts.append(f"{_compared(leader, last)}{more}")
+    return f"; {subject}{', '.join(parts)}"
+
+
+def _compared(leader: Standing, other: Standing) -> str:
+    """The subtraction of the harness may leave nothing of the leader's time: there is no factor then."""
+    factor = quotient(leader.total_ns, other.total_ns)
+    than = f"{units.times(factor)} times as fast as" if math.isfinite(factor) else "faster than"
+    return f"{than} {one_line(other.engine)}"

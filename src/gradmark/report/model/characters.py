@@ -34,6 +34,15 @@ def some(names: list[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
 
 
+def listed(parts: list[str]) -> str:
+    """Parts of a sentence, one after another.
+
+    >>> listed(["a", "b", "c"]), listed(["a", "b"]), listed(["a"])
+    ('a, b and c', 'a and b', 'a')
+    """
+    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
+
+
 def plural(count: int, noun: str) -> str:
     """A count with its noun.
 

@@ -11,13 +11,15 @@ import msgspec
 
 from gradmark import units
 from gradmark.analyse.summary import UNSTEADY_SPREAD
-from gradmark.records import Number, Record
-from gradmark.records.metric import REGISTRY, Metric, metric
+from gradmark.records import Number, Record, metric
+from gradmark.records.metric import Metric
 from gradmark.report.model.characters import some
 from gradmark.report.model.rows import WORDS, Row
 
 MISSING = "n/a"
 DERIVED = "~"
+# Of a phase that the sessions of other engines declare: nobody knows of it on this one.
+UNDECLARED = "the engine does not have this phase"
 
 
 class Column(Record, frozen=True, kw_only=True):
@@ -27,6 +29,11 @@ class Column(Record, frozen=True, kw_only=True):
     header: str
     rank: int
     metrics: list[str] = []  # a cell shows the first of these that its row has
+
+    @property
+    def title(self) -> str:
+        """The header without its remark in brackets."""
+        return self.header.split(" (")[0]
 
 
 NAMES = [
@@ -38,11 +45,15 @@ NAMES = [
 MEDIAN = Column(key="median", header="median", rank=0, metrics=["total"])
 
 
-@cache
 def all_columns() -> tuple[Column, ...]:
     """The names, and a column for every title in the registry that has a rank, in the order of the registry."""
+    return _columns_of(metric.REGISTRY)
+
+
+@cache
+def _columns_of(registry: tuple[Metric, ...]) -> tuple[Column, ...]:
     shared: dict[str, list[Metric]] = {}
-    for entry in REGISTRY:
+    for entry in registry:
         if entry.rank is not None:
             shared.setdefault(entry.title, []).append(entry)
     numbers = [
@@ -53,17 +64,14 @@ def all_columns() -> tuple[Column, ...]:
 
 
 def columns(rows: Sequence[Row], *, medians: bool = False) -> list[Column]:
-    """The columns that say something: those with a number on some row; the engine only if there are several.
+    """The columns that say something on some row; the engine only if there are several.
 
     Further phases that engines declare come after total.
     """
     shown: list[Column] = []
     for column in all_columns():
-        if column.metrics:
-            says = any(_number(row, column) for row in rows)
-        else:
-            texts = {_name(row, column.key) for row in rows}
-            says = len(texts) > 1 if column.key == "engine" else any(texts)
+        texts = {cells(row, [column])[column.key] for row in rows}
+        says = len(texts) > 1 if column.key == "engine" else bool(texts - {"", MISSING})
         if says:
             shown.append(column)
         if column.key == "total":
@@ -76,8 +84,7 @@ def columns(rows: Sequence[Row], *, medians: bool = False) -> list[Column]:
 
 def _declared(rows: Sequence[Row]) -> list[str]:
     """Phases of sessions that the registry does not know."""
-    known = {entry.name for entry in REGISTRY}
-    return list(dict.fromkeys(name for row in rows for name in row.numbers if name not in known))
+    return list(dict.fromkeys(name for row in rows for name in row.numbers if not metric.is_known(name)))
 
 
 def cells(row: Row, shown: Sequence[Column] | None = None) -> dict[str, str]:
@@ -87,11 +94,11 @@ def cells(row: Row, shown: Sequence[Column] | None = None) -> dict[str, str]:
         if not column.metrics:
             texts[column.key] = _name(row, column.key)
         elif row.status != "ok":
-            known = row.status == "wrong-gradient" and column.header == "error"
+            known = row.status == "wrong-gradient" and column.header == "error" and metric_of(row, column)
             texts[column.key] = _text(row, column) if known else ""
         else:
             texts[column.key] = _text(row, column)
-    if row.status != "ok":
+    if row.status != "ok" and "total" in texts:
         texts["total"] = WORDS[row.status]
     return texts
 
@@ -106,17 +113,12 @@ def _name(row: Row, key: str) -> str:
 
 def metric_of(row: Row, column: Column) -> Metric | None:
     """The metric that a column shows of a row; None if the row has none of them."""
-    return next((metric(name) for name in column.metrics if name in row.numbers), None)
+    return next((metric.metric(name) for name in column.metrics if name in row.numbers), None)
 
 
 def applies(row: Row, column: Column) -> bool:
     """Whether a column says anything of this kind of workload."""
-    return any(row.cell.kind in metric(name).kinds for name in column.metrics)
-
-
-def _number(row: Row, column: Column) -> Number | None:
-    entry = metric_of(row, column)
-    return row.numbers[entry.name] if entry is not None and applies(row, column) else None
+    return any(row.cell.kind in metric.metric(name).kinds for name in column.metrics)
 
 
 def _text(row: Row, column: Column) -> str:
@@ -161,7 +163,7 @@ def legend(rows: Sequence[Row], shown: Sequence[Column]) -> list[str]:
     texts = [text for row in fine for text in cells(row, [c for c in shown if c.metrics]).values()]
     lines = []
     if any(row.time for row in fine):
-        lines.append("times: fastest block over all processes" + (", and what follows from it" if fine else ""))
+        lines.append("times: fastest block over all processes; ratios and rates are computed from them")
     if "spread" in headers:
         beyond = f"; unsteady beyond {units.above(UNSTEADY_SPREAD)}" if any(not row.steady for row in fine) else ""
         lines.append(f"spread: how far the typical process lies above the fastest{beyond}")
@@ -185,8 +187,8 @@ def _gaps(fine: Sequence[Row], shown: Sequence[Column]) -> list[str]:
     for column in shown:
         for place, row in enumerate(fine):
             if column.metrics and applies(row, column) and metric_of(row, column) is None:
-                gap = gaps.setdefault(row.reasons.get(column.metrics[0], "not measured"), Gap({}, {}))
-                gap.headers[column.header.split()[0]] = None
+                gap = gaps.setdefault(row.reasons.get(column.metrics[0], UNDECLARED), Gap({}, {}))
+                gap.headers[column.title] = None
                 gap.rows[place] = row
     return [
         f"{MISSING} {', '.join(gap.headers)}{_where(list(gap.rows.values()), fine)}: {reason}"

@@ -9,9 +9,11 @@ from statistics import median
 from typing import Literal
 
 from gradmark import units
+from gradmark.analyse.suspects import Suspect
+from gradmark.analyse.suspects import sentence as suspected
 from gradmark.records import Code, Fit, Record, Run, Settings, Status, Summary
 from gradmark.records.measurement import LACKING
-from gradmark.report.model.characters import one_line, plural, some
+from gradmark.report.model.characters import listed, one_line, plural, some
 from gradmark.report.model.rows import WORDS, Row, rows
 from gradmark.report.model.words import sentence
 
@@ -32,7 +34,7 @@ class Note(Record, frozen=True, kw_only=True):
 def notes(
     run: Run,
     fits: Sequence[tuple[str, Sequence[Fit]]],
-    suspects: Sequence[str],
+    suspects: Sequence[Suspect],
     summaries: Sequence[Summary] | None = None,
 ) -> list[Note]:
     """All notes of a run. Each fit has the name of its workload; `summaries` spare making them again."""
@@ -48,7 +50,7 @@ def notes(
         *_reuse(fine),
         *_uncounted(fine),
         *_other_warnings(shown),
-        *_unfinished(run),
+        *unfinished(run),
         *_devices(run),
         *_workers(run),
         *_harness(run),
@@ -84,7 +86,7 @@ def _failures(shown: list[Row], settings: Settings) -> Iterator[Note]:
     groups: dict[tuple[Status, str, str], list[Row]] = {}
     for row in shown:
         if row.status != "ok":
-            groups.setdefault((row.status, row.engine, row.message), []).append(row)
+            groups.setdefault((row.status, row.engine, row.why), []).append(row)
     for (status, engine, message), members in groups.items():
         what = f"{WORDS[status]} on {engine}: {some([row.workload for row in members])}"
         # Messages come from anywhere; a sentence of ours follows.
@@ -123,7 +125,7 @@ def _unsteady(fine: list[Row]) -> Iterator[Note]:
         )
 
 
-def _growth(run: Run, fits: Sequence[tuple[str, Sequence[Fit]]], suspects: Sequence[str]) -> Iterator[Note]:
+def _growth(run: Run, fits: Sequence[tuple[str, Sequence[Fit]]], suspects: Sequence[Suspect]) -> Iterator[Note]:
     workloads = {m.cell.workload for m in run.measurements}
     for name, members in fits:
         steep = [
@@ -139,7 +141,7 @@ def _growth(run: Run, fits: Sequence[tuple[str, Sequence[Fit]]], suspects: Seque
                 f"{one_line(name)} grows faster than linearly: {', '.join(steep)}. {command} shows the sweep."
             )
     for suspect in suspects:
-        yield _warning(one_line(suspect))
+        yield _warning(one_line(suspected(suspect)))
 
 
 def _inaccurate(fine: list[Row]) -> Iterator[Note]:
@@ -221,7 +223,8 @@ def _other_warnings(shown: list[Row]) -> Iterator[Note]:
         yield _warning(f"{some(where)}: {text}")
 
 
-def _unfinished(run: Run) -> Iterator[Note]:
+def unfinished(run: Run) -> Iterator[Note]:
+    """How much of a run is missing, and what goes on with it."""
     done = {m.cell.id: len(m.samples) for m in run.measurements if m.status == "ok" or m.samples}
     known = {m.cell.id for m in run.measurements}
     missing = [c for c in run.planned if c.id not in known or (c.id in done and done[c.id] < run.settings.processes)]
@@ -229,9 +232,17 @@ def _unfinished(run: Run) -> Iterator[Note]:
         command = f"`{_quoted(['gradmark', run.verb, '--resume', run.id])}`"
         unseen = sum(cell.id not in known for cell in missing)
         untimed = sum(done.get(cell.id) == 0 for cell in missing)
+        parts = [
+            f"{count:,} {one if count == 1 else several} {rest}"
+            for count, one, several, rest in (
+                (unseen, "was", "were", "not reached"),
+                (untimed, "has", "have", "no time yet"),
+                (len(missing) - unseen - untimed, "has", "have", "fewer processes than planned"),
+            )
+            if count
+        ]
         yield _warning(
-            f"unfinished: of {plural(len(run.planned), 'row')}, {unseen} were not looked at, {untimed} have no time "
-            f"yet, {len(missing) - unseen - untimed} have fewer processes than planned. {command} goes on."
+            f"unfinished: of {plural(len(run.planned), 'row')}, {listed(parts)}. {command} continues the run."
         )
 
 
@@ -239,9 +250,10 @@ def _devices(run: Run) -> Iterator[Note]:
     """Whose memory it is, where it is not the host's."""
     engines = dict.fromkeys(m.cell.engine for m in run.measurements if m.memory is not None and m.memory.of_device)
     if engines:
+        whose = "its device" if len(engines) == 1 else "their devices"
         yield _info(
-            f"device: memory and allocations of {some(list(engines))} are those of its device, by the engine's own "
-            "counters; what the host allocates is not in them."
+            f"device: memory and allocations of {some(list(engines))} are those of {whose}, by the engine's own "
+            "counters; what the host allocates is not included."
         )
 
 

@@ -4,6 +4,7 @@ In: a run. Out: a `Row` for each measurement. A number that is missing has its r
 print.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -36,6 +37,16 @@ class Row(Summary, frozen=True, kw_only=True):
     def place(self) -> str:
         """Where it is, in words."""
         return f"{self.workload} on {self.engine}"
+
+    @property
+    def why(self) -> str:
+        """The message; of what is unsupported without the row's own names, so that equal reasons are equal texts."""
+        if self.status != "unsupported":
+            return self.message
+        text = self.message
+        for name, word in ((self.engine, "it"), (one_line(self.cell.workload), "this")):
+            text = re.sub(rf"(?<![\w:/-]){re.escape(name)}(?![\w:/-])", word, text) if name else text
+        return text
 
 
 def rows(run: Run, summaries: Sequence[Summary] | None = None) -> list[Row]:

@@ -4,13 +4,16 @@ In: a run and its summaries. Out: `Side`s, plain data that terminal and markdown
 """
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import msgspec
 
 from gradmark import units
 from gradmark.analyse.standings import Standing, rows_of, standings
 from gradmark.analyse.summary import summarise
 from gradmark.records import Measurement, Record, Run, Settings, Summary
 from gradmark.report.model.answers import answers
-from gradmark.report.model.characters import one_line, plural, some
+from gradmark.report.model.characters import listed, one_line, plural
 from gradmark.report.model.columns import MISSING, cells, columns
 from gradmark.report.model.rows import WORDS, Row, reading_order, row
 
@@ -26,6 +29,9 @@ LEGEND = [
     "n/a: the engine does not have it or does not say; `--format csv` has the reason for each",
     "Pareto-optimal ●: no other engine is as good in time, peak memory and digits, and better in one of them",
 ]
+
+
+Named = TypeVar("Named", Measurement, Summary)
 
 
 class Side(Record, frozen=True, kw_only=True):
@@ -63,38 +69,80 @@ def _most_rows_have(run: Run, engines: int) -> bool:
 def comparison(run: Run, summaries: Sequence[Summary] | None = None) -> Comparison:
     """A table for each row, in reading order, then all their totals in one, and the summary."""
     made = summaries if summaries is not None else [summarise(m) for m in run.measurements]
-    by_id = {summary.cell.id: row(summary) for summary in made}
-    ordered = [run.measurements[place] for place in reading_order(run)]
-    ran = {m.cell.engine for m in ordered if m.status == "ok"}
-    absent = [m for m in ordered if m.cell.engine not in ran]
-    present = [m for m in ordered if m.cell.engine in ran]
+    names = _competitors(run)
+    ordered = reading_order(run)
+    members = [_called(names, run.measurements[place]) for place in ordered]
+    rows = {member.cell.id: row(_called(names, made[place])) for member, place in zip(members, ordered, strict=True)}
+    standing = {task: standings(group) for task, group in rows_of(members).items()}
+    ranked = _ranked(standing)
+    present = [member for member in members if member.cell.engine in ranked]
     groups = rows_of(present)
-    placed = {task: standings(members) for task, members in groups.items()}
-    tables = [_side(task, [by_id[m.cell.id] for m in members], placed[task]) for task, members in groups.items()]
-    overview = [_overview(present, placed)] if len(placed) > 1 else []
-    summary = [_summary(present, list(placed.values()), run.settings)] if present else []
-    return Comparison(sides=[*tables, *overview, *summary], answers=answers(placed), absent=_absent(absent))
+    tables = [_side(task, [rows[m.cell.id] for m in group], standing[task]) for task, group in groups.items()]
+    shown = {task: standing[task] for task in groups}
+    overview = [_overview(present, shown)] if len(shown) > 1 else []
+    summary = [_summary(present, list(shown.values()), run.settings)] if present else []
+    absentees = [rows[member.cell.id] for member in members if member.cell.engine not in ranked]
+    return Comparison(sides=[*tables, *overview, *summary], answers=answers(shown), absent=_absent(absentees))
+
+
+def placed(run: Run) -> dict[str, list[Standing]]:
+    """The standings of each row, in reading order."""
+    names = _competitors(run)
+    ordered = [_called(names, run.measurements[place]) for place in reading_order(run)]
+    return {task: standings(members) for task, members in rows_of(ordered).items()}
 
 
 def answers_of(run: Run) -> list[str]:
     """Only the answers, for runs whose engines are shown as rows."""
-    ordered = [run.measurements[place] for place in reading_order(run)]
-    return answers({task: standings(members) for task, members in rows_of(ordered).items()})
+    return answers(placed(run))
 
 
-def _absent(lacking: Sequence[Measurement]) -> list[str]:
-    """Engines that ran nothing, one line each, with the reason that most of their rows have."""
-    engines: dict[str, list[Measurement]] = {}
-    for m in lacking:
-        engines.setdefault(m.cell.engine, []).append(m)
+def absent(run: Run, summaries: Sequence[Summary]) -> list[str]:
+    """Engines that are in no table, one line each. `summaries` are in the order of the measurements."""
+    names, ranked = _competitors(run), _ranked(placed(run))
+    rows = [row(_called(names, summaries[place])) for place in reading_order(run)]
+    return _absent([one for one in rows if one.cell.engine not in ranked])
+
+
+def _ranked(standing: dict[str, list[Standing]]) -> set[str]:
+    return {one.engine for group in standing.values() for one in group}
+
+
+def _competitors(run: Run) -> dict[tuple[str, str], str]:
+    """What each engine and device is called: an engine that ran on several devices competes with itself."""
+    pairs = dict.fromkeys((m.cell.engine, m.cell.device) for m in run.measurements)
+    engines = [engine for engine, _ in pairs]
+    return {pair: f"{pair[0]} ({pair[1]})" if engines.count(pair[0]) > 1 else pair[0] for pair in pairs}
+
+
+def _called(names: dict[tuple[str, str], str], one: Named) -> Named:
+    cell = one.cell
+    return msgspec.structs.replace(one, cell=msgspec.structs.replace(cell, engine=names[cell.engine, cell.device]))
+
+
+def _absent(rows: Sequence[Row]) -> list[str]:
+    """Engines that are in no table, one line each, with the reason that most of their rows have."""
+    engines: dict[str, list[Row]] = {}
+    for one in rows:
+        engines.setdefault(one.engine, []).append(one)
     lines = []
     for engine, members in engines.items():
-        reasons = [one_line(m.message) or WORDS[m.status] for m in members]
+        reasons = [_reason(one) for one in members]
         usual = max(dict.fromkeys(reasons), key=reasons.count)
         others = len(set(reasons)) - 1
         more = f" (and {plural(others, 'other reason')} on other rows)" if others else ""
-        lines.append(f"{one_line(engine)} ran nothing: {usual}{more}")
+        what = "was not ranked" if any(one.status == "ok" for one in members) else "ran nothing"
+        lines.append(f"{engine} {what}: {usual}{more}")
     return lines
+
+
+def _reason(one: Row) -> str:
+    """Why a row has no place, in words that are the same on other rows."""
+    if one.status == "ok":
+        return "it gives no gradient" if one.time else "no process gave a time"
+    if one.status == "unsupported" and one.why:
+        return one.why
+    return f"{WORDS[one.status]}{one.why and f': {one.why}'}"
 
 
 def _side(task: str, rows: list[Row], standing: list[Standing]) -> Side:
@@ -104,7 +152,7 @@ def _side(task: str, rows: list[Row], standing: list[Standing]) -> Side:
     numbers = [column for column in columns(shown) if column.metrics]
     texts = [cells(r, numbers) for r in shown]
     for column in numbers:
-        lines.append((column.header.split(" (")[0], [text[column.key] or MISSING for text in texts]))
+        lines.append((column.title, [text[column.key] or MISSING for text in texts]))
         if column.key == "total":
             lines += [(label, [text(places[r.cell.engine]) for r in shown]) for label, text in _STANDINGS.items()]
     lines.append(("Pareto", ["●" if places[r.cell.engine].pareto else "" for r in shown]))
@@ -116,7 +164,8 @@ def _side(task: str, rows: list[Row], standing: list[Standing]) -> Side:
     )
 
 
-def _mark(standing: Standing) -> str:
+def mark(standing: Standing) -> str:
+    """How a standing is marked: the fastest, tied with it, or not yet told from it."""
     if standing.outcome == "fastest":
         return FASTEST
     if standing.outcome == "slower":
@@ -125,20 +174,18 @@ def _mark(standing: Standing) -> str:
 
 
 _STANDINGS: dict[str, Callable[[Standing], str]] = {
-    "× fastest": lambda s: units.times(s.ratio) + _mark(s),
+    "× fastest": lambda s: units.times(s.ratio) + mark(s),
     "× by hand": lambda s: MISSING if s.to_hand is None else units.times(s.to_hand),
 }
 
 
 def _failures(rows: list[Row], places: dict[str, Standing]) -> list[str]:
-    """A line for each reason that an engine has no column: what became of it, and why."""
+    """A line for each reason that an engine has no column, with all engines that have it."""
     reasons: dict[str, list[str]] = {}
     for r in rows:
         if r.cell.engine not in places:
-            what = "evaluates only" if r.status == "ok" else WORDS[r.status]
-            said = r.message.replace(r.cell.engine, "it") if r.message else ""
-            reasons.setdefault(f"{what}{said and f': {said}'}", []).append(r.engine)
-    return [f"{some(engines, len(engines))}: {reason}" for reason, engines in reasons.items()]
+            reasons.setdefault(_reason(r), []).append(r.engine)
+    return [f"{listed(engines)}: {reason}" for reason, engines in reasons.items()]
 
 
 def _break_even(standing: list[Standing]) -> list[str]:
@@ -147,8 +194,8 @@ def _break_even(standing: list[Standing]) -> list[str]:
     for one in standing:
         if one.first_call_ns is None or one.first_call_ns < SLOW_START * one.total_ns:
             continue
-        after = [f"with {other} after {units.count(n)} calls" for other, n in one.break_even.items() if n]
-        never = [other for other, n in one.break_even.items() if n is None]
+        after = [f"with {one_line(other)} after {units.count(n)} calls" for other, n in one.break_even.items() if n]
+        never = [one_line(other) for other, n in one.break_even.items() if n is None]
         said = [*after, *([f"never with {', '.join(never)}"] if never else [])]
         if said:
             lines.append(
@@ -163,7 +210,7 @@ def _overview(present: Sequence[Measurement], placed: dict[str, list[Standing]])
     lines = []
     for task, members in rows_of(present).items():
         texts = {m.cell.engine: MISSING if m.status == "ok" else WORDS[m.status] for m in members}
-        texts |= {s.engine: units.time(s.total_ns) + _mark(s) for s in placed[task]}
+        texts |= {s.engine: units.time(s.total_ns) + mark(s) for s in placed[task]}
         lines.append((one_line(task), [texts.get(engine, "") for engine in engines]))
     return Side(title="total of all rows", engines=[one_line(e) for e in engines], lines=lines)
 
@@ -179,8 +226,8 @@ def _summary(present: Sequence[Measurement], rows: list[list[Standing]], setting
         return str(sum(holds(s) for s in of_engine[engine]))
 
     return Side(
-        title=f"all {plural(len(rows), 'row')}; {plural(settings.threads, 'thread')} for every engine, one engine in a "
-        "process",
+        title=f"summary of {plural(len(rows), 'row')}; {plural(settings.threads, 'thread')} for every engine, one "
+        "engine per process",
         engines=[one_line(engine) for engine in engines],
         lines=[
             ("rows timed", [f"{len(of_engine[e])} of {planned[e]}" for e in engines]),

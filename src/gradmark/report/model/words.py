@@ -29,6 +29,6 @@ def sentence(warning: Warning) -> str:
                 "shown as total − forward. Let the session leave `backward` out and give `total` instead."
             )
         case Code.UNSTEADY:
-            return f"The typical process lies {units.above(numbers.get('spread', 0.0))} above the fastest."
+            return f"The typical process lies {100 * numbers['spread']:.0f} % above the fastest."
         case Code.OTHER:
             return warning.reason

@@ -3,12 +3,18 @@
 In: material. Out: plain rows with the lengths of their bars in percent and the numbers beside them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from gradmark import units
 from gradmark.records import Record
+from gradmark.records.metric import metric
+from gradmark.records.times import PARTS
+from gradmark.report.model.characters import plural
+from gradmark.report.model.columns import MISSING, Column, all_columns, metric_of, number_text
 from gradmark.report.model.rows import Row
 from gradmark.report.page.material import Entry, Material
+
+RATIO = "backward_forward"
+PEAK, RETAINED = "peak_bytes", "retained_bytes"
 
 
 class Bar(Record, frozen=True, kw_only=True):
@@ -31,70 +37,71 @@ class Bars(Record, frozen=True, kw_only=True):
 
 def phases(material: Material) -> Bars:
     """Forward and backward, stacked, with their ratio."""
-    shown = [e for e in material.fine if e.row.forward and e.row.backward]
-    lengths = _longest(shown, lambda row: sum(part.median for part in (row.forward, row.backward) if part))
+    shown = [e for e in material.fine if all(part in e.row.numbers for part in PARTS)]
+    longest = _longest(shown, lambda row: sum(row.numbers[part].value for part in PARTS))
     bars = []
-    for entry in shown:
-        row, texts = entry.row, entry.texts
-        assert row.forward is not None
-        assert row.backward is not None
-        whole = lengths[row.workload]
-        first, second = (_percent(part.median, whole) for part in (row.forward, row.backward))
-        bars.append(
-            Bar(
-                workload=row.workload,
-                engine=row.engine,
-                first=first,
-                second=second,
-                numbers=[texts["forward"], texts["backward"], texts["ratio"]],
-            )
-        )
-    return Bars(heads=["forward", "backward", "bwd/fwd"], bars=bars, gaps=_gaps(material, shown, "backward"))
+    for row in (entry.row for entry in shown):
+        whole = longest[row.cell.task]
+        first, second = (_percent(row.numbers[part].value, whole) for part in PARTS)
+        texts = [_text(row, name) for name in (*PARTS, RATIO)]
+        bars.append(Bar(workload=row.workload, engine=row.engine, first=first, second=second, numbers=texts))
+    heads = [metric(name).title for name in (*PARTS, RATIO)]
+    return Bars(heads=heads, bars=bars, gaps=_gaps(material, shown, PARTS))
 
 
 def memory(material: Material) -> Bars:
-    """Peak, and how much of it is retained after forward; allocations; the tape."""
-    shown = [e for e in material.fine if e.row.peak_bytes is not None]
-    lengths = _longest(shown, lambda row: row.peak_bytes or 0)
+    """Peak, and how much of it is retained after forward; beside them all counts and sizes that some row has."""
+    shown = [e for e in material.fine if PEAK in e.row.numbers]
+    longest = _longest(shown, lambda row: row.numbers[PEAK].value)
+    counted = [
+        column
+        for column in all_columns()
+        if column.metrics and metric(column.metrics[0]).unit in ("bytes", "count")
+        and any(metric_of(entry.row, column) for entry in shown)
+    ]  # fmt: skip
     bars = []
-    for entry in shown:
-        row, texts, whole = entry.row, entry.texts, lengths[entry.row.workload]
-        peak, retained = row.peak_bytes or 0, row.retained_bytes
-        held = min(retained or 0, peak)
+    for row in (entry.row for entry in shown):
+        peak, whole = row.numbers[PEAK].value, longest[row.cell.task]
+        held = min(row.value(RETAINED) or 0.0, peak)
         bars.append(
             Bar(
                 workload=row.workload,
                 engine=row.engine,
                 first=_percent(held, whole),
                 second=_percent(peak - held, whole),
-                numbers=[
-                    texts["peak_bytes"],
-                    "n/a" if retained is None else units.size(retained),
-                    texts["allocations"],
-                    texts["tape"],
-                ],
+                numbers=[_column_text(row, column) for column in counted],
             )
         )
-    return Bars(heads=["peak", "retained", "allocs", "tape"], bars=bars, gaps=_gaps(material, shown, "peak_bytes"))
+    return Bars(heads=[column.header for column in counted], bars=bars, gaps=_gaps(material, shown, [PEAK]))
 
 
-def _longest(entries: list[Entry], length: Callable[[Row], float]) -> dict[str, float]:
-    found: dict[str, float] = {}
+def _text(row: Row, name: str) -> str:
+    return number_text(metric(name), row.numbers[name]) if name in row.numbers else MISSING
+
+
+def _column_text(row: Row, column: Column) -> str:
+    entry = metric_of(row, column)
+    return MISSING if entry is None else _text(row, entry.name)
+
+
+def _longest(entries: Sequence[Entry], length: Callable[[Row], float]) -> dict[str, float]:
+    longest: dict[str, float] = {}
     for row in (entry.row for entry in entries):
-        found[row.workload] = max(found.get(row.workload, 0.0), length(row))
-    return found
+        longest[row.cell.task] = max(longest.get(row.cell.task, 0.0), length(row))
+    return longest
 
 
 def _percent(part: float, whole: float) -> float:
-    return round(100.0 * max(part, 0.0) / whole, 1) if whole > 0 else 0.0
+    """Three decimals, so that lengths are as proportional as the numbers beside them."""
+    return round(100.0 * max(part, 0.0) / whole, 3) if whole > 0 else 0.0
 
 
-def _gaps(material: Material, shown: list[Entry], number: str) -> list[str]:
+def _gaps(material: Material, shown: Sequence[Entry], names: Sequence[str]) -> list[str]:
     """Why rows are not among the bars, each reason once for each engine."""
-    there = {id(entry) for entry in shown}
+    drawn = {id(entry) for entry in shown}
     counted: dict[tuple[str, str], int] = {}
-    for entry in material.fine:
-        if id(entry) not in there:
-            key = (entry.row.engine, entry.row.reasons.get(number, "it was not measured"))
-            counted[key] = counted.get(key, 0) + 1
-    return [f"{count} rows of {engine}: {reason}." for (engine, reason), count in counted.items()]
+    for row in (entry.row for entry in material.fine if id(entry) not in drawn):
+        missing = next(name for name in names if name not in row.numbers)
+        key = (row.engine, row.reasons.get(missing, "not measured"))
+        counted[key] = counted.get(key, 0) + 1
+    return [f"{plural(count, 'row')} of {engine}: {reason}." for (engine, reason), count in counted.items()]

@@ -1,16 +1,18 @@
 """Cards: the verdicts at a glance. Each is a sentence with its number, and leads to its evidence.
 
-In: material, the verdicts on the contract, and the gate's if there is a baseline. Out: five cards.
+In: material, the verdicts on the contract, and the gate's if there is a baseline. Out: six cards.
 """
 
 from collections.abc import Sequence
 from typing import Literal
 
 from gradmark import units
+from gradmark.analyse.standings import digits
 from gradmark.records import Record, Verdict
-from gradmark.report.model.characters import some
+from gradmark.records.measurement import LACKING
+from gradmark.records.metric import metric
+from gradmark.report.model.characters import one_line, plural, some
 from gradmark.report.page.material import Material
-from gradmark.report.page.points import digits
 
 State = Literal["good", "bad", "doubt", "none"]
 
@@ -26,12 +28,38 @@ class Card(Record, frozen=True, kw_only=True):
 
 
 def cards(material: Material, promises: Sequence[Verdict], gate: Verdict | None) -> list[Card]:
-    """Contract, gradients, allocations, scaling, gate."""
-    return [_contract(promises), _gradients(material), _allocations(material), _scaling(material), _gate(gate)]
+    """Rows, contract, gradients, allocations, scaling, gate."""
+    return [
+        _rows(material),
+        _contract(promises),
+        _gradients(material),
+        _allocations(material),
+        _scaling(material),
+        _gate(gate),
+    ]
 
 
 def _card(title: str, state: State, word: str, text: str, link: str) -> Card:
     return Card(title=title, state=state, word=word, text=text, link=link)
+
+
+def _rows(material: Material) -> Card:
+    """How many rows have a time, and what became of the others."""
+    shown = {row.cell.id: row for row in material.rows}
+    planned = {cell.id for cell in material.run.planned} | shown.keys()
+    timed = sum(row.time is not None for row in shown.values())
+    lacking = sum(row.status in LACKING for row in shown.values())
+    failed = sum(row.status != "ok" for row in shown.values()) - lacking
+    waiting = len(planned) - timed - lacking - failed
+    untimed = "without a time" if material.run.finished else "not timed yet"
+    counted = ((failed, "failed"), (waiting, untimed), (lacking, "unsupported or skipped"))
+    others = "".join(f"; {count:,} {what}" for count, what in counted if count)
+    text = f"Timed: {timed:,} of {plural(len(planned), 'row')}{others}."
+    if failed:
+        return _card("Rows", "bad", "failed", text, "table")
+    if waiting:
+        return _card("Rows", "doubt", "unfinished", text, "table")
+    return _card("Rows", "good" if timed else "none", "measured" if timed else "no times", text, "table")
 
 
 def _contract(promises: Sequence[Verdict]) -> Card:
@@ -40,59 +68,64 @@ def _contract(promises: Sequence[Verdict]) -> Card:
         return _card("Contract", "none", "not measured", "`gradmark contract` measures what it needs.", "verdicts")
     kept = [p for p in judged if p.verdict == "kept"]
     broken = [p for p in judged if p.verdict == "broken"]
-    text = f"{len(kept)} of {len(promises)} promises are kept"
+    text = f"Kept: {len(kept)} of {plural(len(promises), 'promise')}"
     if broken:
         names = [f"{p.engine} ({len([b for b in broken if b.engine == p.engine])})" for p in broken]
         return _card("Contract", "bad", "broken", f"{text}; broken by {some(list(dict.fromkeys(names)))}.", "verdicts")
     if len(kept) < len(promises):
-        return _card("Contract", "doubt", "undecided", f"{text}; the others are not decided.", "verdicts")
+        return _card("Contract", "doubt", "undecided", f"{text}; the others are undecided.", "verdicts")
     return _card("Contract", "good", "kept", f"{text}.", "verdicts")
 
 
 def _gradients(material: Material) -> Card:
-    wrong = [e.row for e in material.entries if e.row.status == "wrong-gradient"]
-    checked = [e.row for e in material.entries if e.row.relative_error is not None]
+    wrong = [row for row in material.rows if row.status == "wrong-gradient"]
+    checked = [row for row in material.rows if "gradient_error" in row.numbers]
     if wrong:
-        names = some([f"{row.workload} on {row.engine}" for row in wrong])
-        text = f"{len(wrong)} of {max(len(checked), len(wrong))} gradients are wrong: {names}."
+        text = f"{len(wrong)} of {max(len(checked), len(wrong))} gradients wrong: {some([row.place for row in wrong])}."
         return _card("Gradients", "bad", "wrong", text, "accuracy")
     if not checked:
         return _card("Gradients", "none", "not checked", "No engine of this run gives a gradient.", "accuracy")
-    worst = min(checked, key=lambda row: digits(row.relative_error or 0.0))
+    exactness = {row.place: digits(row.numbers["gradient_error"].value) for row in checked}
+    worst = min(exactness, key=lambda place: exactness[place])
     text = (
-        f"All {len(checked)} gradients are within their tolerance; the least exact has "
-        f"{digits(worst.relative_error or 0.0):.1f} digits ({worst.workload} on {worst.engine})."
+        f"All {len(checked)} gradients are within their tolerance; the least exact has {exactness[worst]:.1f} digits "
+        f"({worst})."
     )
     return _card("Gradients", "good", "right", text, "accuracy")
 
 
 def _allocations(material: Material) -> Card:
-    counted = [e.row for e in material.fine if e.row.allocations is not None]
+    counted = [e.row for e in material.fine if "allocations" in e.row.numbers]
     if not counted:
         reasons = [e.row.reasons["allocations"] for e in material.fine if "allocations" in e.row.reasons]
         reason = reasons[0] if reasons else "nothing was measured"
         return _card("Allocations", "none", "not counted", f"No row has a count: {reason}.", "memory")
-    free = sum((row.allocations or 0.0) <= 0 for row in counted)
-    most = max(counted, key=lambda row: row.allocations or 0.0)
-    text = f"{free} of {len(counted)} rows allocate nothing in steady state"
+    free = sum(row.numbers["allocations"].value <= 0 for row in counted)
+    worst = max(counted, key=lambda row: row.numbers["allocations"].value)
+    text = f"None in steady state on {free} of {plural(len(counted), 'row')}"
     if free == len(counted):
         return _card("Allocations", "good", "none", f"{text}.", "memory")
-    text += f"; most has {most.workload} on {most.engine}: {units.count(most.allocations or 0.0)} per iteration."
+    text += f"; worst: {worst.place}, {units.count(worst.numbers['allocations'].value)} per iteration."
     return _card("Allocations", "doubt", "some", text, "memory")
 
 
 def _scaling(material: Material) -> Card:
-    fits = [(name, fit) for name, members in material.growth[0] for fit in members]
+    fits = [(name, fit) for name, members in material.growth.fits for fit in members]
     if not fits:
         text = "No workload has enough sizes. `gradmark scale poly` measures them."
         return _card("Scaling", "none", "not measured", text, "scaling")
-    steep = [f"{fit.metric} of {name}, n^{fit.p:.2f}" for name, fit in fits if fit.verdict == "superlinear"]
+    steep = [
+        f"{metric(fit.metric).title} of {one_line(name)}, n^{fit.p:.2f}"
+        for name, fit in fits
+        if fit.verdict == "superlinear"
+    ]
     unclear = sum(fit.verdict == "unclear" for _, fit in fits)
-    text = f"{len(fits) - len(steep) - unclear} of {len(fits)} costs grow at most linearly"
+    text = f"At most linear: {len(fits) - len(steep) - unclear} of {plural(len(fits), 'cost')}"
+    doubt = f"; {unclear} undecided" if unclear else ""
     if steep:
-        return _card("Scaling", "bad", "superlinear", f"{text}; not so: {some(steep)}.", "scaling")
+        return _card("Scaling", "bad", "superlinear", f"{text}{doubt}; superlinear: {some(steep)}.", "scaling")
     if unclear:
-        return _card("Scaling", "doubt", "unclear", f"{text}; of {unclear} it is not clear.", "scaling")
+        return _card("Scaling", "doubt", "unclear", f"{text}{doubt}.", "scaling")
     return _card("Scaling", "good", "linear", f"{text}.", "scaling")
 
 
@@ -106,4 +139,5 @@ def _gate(gate: Verdict | None) -> Card:
         "not measured": ("none", "nothing to compare"),
     }
     state, word = states.get(gate.verdict, ("doubt", "inconclusive"))
-    return _card("Gate", state, word, gate.evidence[0].capitalize() + ".", "verdicts")
+    first = gate.evidence[0] if gate.evidence else gate.claim
+    return _card("Gate", state, word, first[:1].upper() + first[1:] + ".", "verdicts")

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Literal
 
 from gradmark.records import Record
+from gradmark.records.metric import Metric
 
 Unit = Literal["time", "bytes", "count", ""]
-# points: marks with intervals. line, dashed: curves. dots: many small marks.
+# points: marks, with whiskers where a spread is known. line, dashed: curves. dots: many small marks.
 Style = Literal["points", "open", "line", "dashed", "joined", "dots", "change"]
 
 
@@ -31,8 +32,7 @@ class Series(Record, frozen=True, kw_only=True):
     style: Style
     colour: int = 0
     text: list[str] = []  # what is shown over each point
-    low: list[float] = []
-    high: list[float] = []
+    high: list[float] = []  # where the whisker of each point ends
 
 
 class View(Record, frozen=True, kw_only=True):
@@ -53,6 +53,12 @@ class Chart(Record, frozen=True, kw_only=True):
     selects: list[str]
     views: list[View]
     missing: str = ""  # why there are no views
+
+
+def unit_of(entry: Metric) -> Unit:
+    """How the axis of a metric is written; what has no unit of its own is a plain number."""
+    units: dict[str, Unit] = {"time": "time", "bytes": "bytes", "count": "count"}
+    return units.get(entry.unit, "")
 
 
 def short(number: float) -> float:

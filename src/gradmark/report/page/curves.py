@@ -3,53 +3,46 @@
 In: material. Out: the charts of the sections on scaling and on samples.
 """
 
-from statistics import median
-
 from gradmark import units
-from gradmark.analyse.estimates import PHASES
 from gradmark.analyse.growth import LEAST_SIZES
-from gradmark.analyse.scaling import counted_in, work
-from gradmark.records import Fit, Measurement, Summary
-from gradmark.report.model.characters import one_line
-from gradmark.report.page.chart import Axis, Chart, Series, Unit, View, short, shorts
+from gradmark.analyse.scaling import counted_in, swept, work
+from gradmark.records import Fit, Measurement, Number, metric
+from gradmark.records.metric import Metric
+from gradmark.records.times import WHOLE, is_timed
+from gradmark.report.model.characters import one_line, plural
+from gradmark.report.model.columns import number_text
+from gradmark.report.page.chart import Axis, Chart, Series, View, short, shorts, unit_of
 from gradmark.report.page.material import Entry, Material
 
-METRICS = {
-    "total": "time, total",
-    "forward": "time, forward",
-    "backward": "time, backward",
-    "primal": "time, primal",
-    "allocations": "allocations",
-    "tape": "tape",
-    "peak_bytes": "memory, peak",
-}
-UNITS: dict[str, Unit] = {**dict.fromkeys(PHASES, "time"), "peak_bytes": "bytes"}
-FORMS = {"time": units.time, "bytes": units.size, "count": units.count}
 # With one phase of 880 rows, 176,000 samples, a page is 4.6 MB (benchmarks/report.py); it is to stay below 8.
 MOST_SAMPLES = 180_000
 CURVE_POINTS = 20
 
-Sized = list[tuple[float, Measurement]]
+# What one curve is drawn through: each size with the number of its row.
+Points = list[tuple[float, Number]]
 
 
 def scaling(material: Material) -> Chart:
     """One view for each workload and metric, with a curve for each engine."""
-    groups: dict[tuple[str, str], list[tuple[Fit, Sized]]] = {}
-    found = dict(material.growth[0])
+    numbers = {id(m): s.numbers for m, s in zip(material.run.measurements, material.summaries, strict=True)}
+    views: dict[tuple[str, str], list[tuple[Fit, list[Measurement], Points]]] = {}
+    fits = dict(material.growth.fits)
     for (name, parameter), members in material.families.items():
-        engine = members[0].cell.engine
-        workload = one_line(name.removesuffix(f" {engine}"))
-        for fit in found[name]:
-            groups.setdefault((workload, fit.metric), []).append((fit, _sized(members, parameter)))
-    order = list(METRICS)
-    names = list(dict.fromkeys(workload for workload, _ in groups))
-    keys = sorted(groups, key=lambda key: (names.index(key[0]), order.index(key[1])))
-    summaries = {id(m): s for m, s in zip(material.run.measurements, material.summaries, strict=True)}
+        workload = one_line(swept(members[0].cell, parameter).row)
+        sized = _sized(members, parameter)
+        for fit in fits[name]:
+            points = [(size, numbers[id(m)][fit.metric]) for size, m in sized if fit.metric in numbers[id(m)]]
+            views.setdefault((workload, fit.metric), []).append((fit, members, points))
+    order = {entry.name: place for place, entry in enumerate(metric.REGISTRY)} | {WHOLE: -1}
+    names = list(dict.fromkeys(workload for workload, _ in views))
+    keys = sorted(views, key=lambda key: (names.index(key[0]), order.get(key[1], len(order))))
     return Chart(
         id="scaling-chart",
-        title="Cost against size, both axes logarithmic",
+        title="Cost against size, both axes logarithmic; the whisker of a time reaches to the typical process",
         selects=["Workload", "Metric"],
-        views=[_curves(key, groups[key], material.engines, summaries) for key in keys],
+        views=[
+            _curves(workload, metric.metric(name), views[workload, name], material.engines) for workload, name in keys
+        ],
         missing=""
         if keys
         else f"No workload was measured at {LEAST_SIZES} sizes or more. `gradmark scale poly` or `gradmark run --full` "
@@ -57,25 +50,21 @@ def scaling(material: Material) -> Chart:
     )
 
 
-def _sized(members: list[Measurement], parameter: str) -> Sized:
-    """Each measurement with its place on the axis, as `fits` has it."""
+def _sized(members: list[Measurement], parameter: str) -> list[tuple[float, Measurement]]:
+    """Each measurement with its place on the axis, as `fits` has it, the smallest first."""
     counted = all(work(m) for m in members)
-    return [(float((counted and work(m)) or m.cell.params[parameter]), m) for m in members]
+    sized = [(float((counted and work(m)) or m.cell.params[parameter]), m) for m in members]
+    return sorted(sized, key=lambda pair: pair[0])
 
 
 def _curves(
-    key: tuple[str, str],
-    members: list[tuple[Fit, Sized]],
-    engines: list[str],
-    summaries: dict[int, Summary],
+    workload: str, entry: Metric, members: list[tuple[Fit, list[Measurement], Points]], engines: list[str]
 ) -> View:
-    workload, metric = key
-    unit = UNITS.get(metric, "count")
     series, said = [], []
-    for fit, sized in members:
-        engine = one_line(sized[0][1].cell.engine)
+    for fit, measured, points in members:
+        engine = one_line(measured[0].cell.engine)
         said.append(f"{engine} grows as n^{fit.p:.2f} ({fit.low:.2f} to {fit.high:.2f}), {fit.verdict}")
-        series += _one(fit, sized, engine, engines.index(engine), summaries)
+        series += _one(fit, entry, points, engine, engines.index(engine))
     drawn = [point for one in series for point in zip(one.x, one.y, strict=True) if point[1] > 0]
     if drawn:
         # Through the cheapest point of the smallest size: what is steeper leaves the line upwards.
@@ -83,72 +72,57 @@ def _curves(
         last = max(x for x, _ in drawn)
         guide = [first[1], first[1] * last / first[0]]
         series.append(Series(name="linear", x=[first[0], last], y=guide, style="dashed", colour=-1))
-    what = counted_in(members[0][1][0][1])
-    zero = any(cost <= 0 for fit, _ in members for cost in fit.costs)
+    zero = any(number.value <= 0 for _, _, points in members for _, number in points)
     return View(
-        keys=[workload, METRICS[metric]],
+        keys=[workload, entry.title],
         summary="; ".join(said) + "." + (" Zeros have no place on a logarithmic axis." if zero else ""),
-        x=Axis(title=f"n: {what}", unit="count", log=True),
-        y=Axis(title=METRICS[metric], unit=unit, log=True),
+        x=Axis(title=f"n: {counted_in(members[0][1][0])}", unit="count", log=True),
+        y=Axis(title=f"{entry.title}, fastest block" if entry.phase else entry.title, unit=unit_of(entry), log=True),
         series=series,
     )
 
 
-def _one(fit: Fit, members: Sized, engine: str, colour: int, summaries: dict[int, Summary]) -> list[Series]:
-    """The fit as a curve; medians with intervals and floors of times, or counts."""
-    form = FORMS[UNITS.get(fit.metric, "count")]
-    positive = [(n, cost) for n, cost in zip(fit.sizes, fit.costs, strict=True) if cost > 0]
-    found = [
-        Series(
-            name=f"{engine}, fastest block" if fit.metric in PHASES else engine,
-            x=[n for n, _ in positive],
-            y=[short(cost) for _, cost in positive],
-            style="open" if fit.metric in PHASES else "points",
-            colour=colour,
-            text=[f"{engine}, n = {n:g}: {form(cost)}" for n, cost in positive],
-        )
-    ]
-    if fit.metric in PHASES:
-        timed = [(size, summaries[id(m)].phases.get(fit.metric)) for size, m in members]
-        points = sorted(((n, e) for n, e in timed if e and e.median > 0), key=lambda point: point[0])
-        found.insert(
-            0,
-            Series(
-                name=f"{engine}, median",
-                x=[float(n) for n, _ in points],
-                y=[short(e.median) for _, e in points],
-                low=[short(e.low) for _, e in points],
-                high=[short(e.high) for _, e in points],
-                style="points",
-                colour=colour,
-                text=[f"{engine}, n = {n:g}: {form(e.median)} ({form(e.low)} to {form(e.high)})" for n, e in points],
-            ),
-        )
+def _one(fit: Fit, entry: Metric, points: Points, engine: str, colour: int) -> list[Series]:
+    """The numbers as tables show them, and the fit as a curve."""
+    positive = [(size, number) for size, number in points if number.value > 0]
+    marks = Series(
+        name=engine,
+        x=[size for size, _ in positive],
+        y=[short(number.value) for _, number in positive],
+        high=[short(_typical(number)) for _, number in positive] if entry.phase else [],
+        style="points",
+        colour=colour,
+        text=[f"{engine}, n = {size:g}: {number_text(entry, number)}{_spread(number)}" for size, number in positive],
+    )
     low, high = min(fit.sizes), max(fit.sizes)
     xs = [low * (high / low) ** (k / (CURVE_POINTS - 1)) for k in range(CURVE_POINTS)]
     curve = [(x, fit.a + fit.b * x**fit.p) for x in xs]
-    return [
-        *(one for one in found if one.x),
-        Series(
-            name=f"{engine}, fit n^{fit.p:.2f}",
-            x=[short(x) for x, y in curve if y > 0],
-            y=[short(y) for _, y in curve if y > 0],
-            style="line",
-            colour=colour,
-        ),
-    ]
+    line = Series(
+        name=f"{engine}, fit n^{fit.p:.2f}",
+        x=[short(x) for x, y in curve if y > 0],
+        y=[short(y) for _, y in curve if y > 0],
+        style="line",
+        colour=colour,
+    )
+    return [marks, line] if marks.x else [line]
+
+
+def _typical(number: Number) -> float:
+    return number.value * (1.0 + (number.spread or 0.0))
+
+
+def _spread(number: Number) -> str:
+    return "" if number.spread is None else f", spread {units.above(number.spread)}"
 
 
 def samples(material: Material) -> Chart:
     """One view for each cell and phase: every timed block, process after process."""
     timed = [entry for entry in material.fine if any(s.phases for s in entry.measurement.samples)]
     count = sum(len(p.block_ns) for e in timed for s in e.measurement.samples for p in s.phases.values())
-    phases = ("total", "forward", "backward", "primal")
     views = []
     for entry in timed:
-        has = [name for name in phases if any(name in s.phases for s in entry.measurement.samples)]
-        for phase in has[:1] if count > MOST_SAMPLES else has:
-            views.append(_dots(entry, phase))
+        phases = _phases(entry.measurement)
+        views += [_dots(entry, phase) for phase in (phases[:1] if count > MOST_SAMPLES else phases)]
     left = f" This run has {count:,} samples: one phase of each row is shown, the run file has all."
     return Chart(
         id="samples-chart",
@@ -159,8 +133,18 @@ def samples(material: Material) -> Chart:
     )
 
 
+def _phases(measurement: Measurement) -> list[str]:
+    """The phases that were timed, the whole first."""
+    timed = [
+        entry.name
+        for entry in metric.metrics_of(measurement)
+        if entry.phase and any(is_timed(sample, entry.name) for sample in measurement.samples)
+    ]
+    return sorted(timed, key=lambda name: name != WHOLE)
+
+
 def _dots(entry: Entry, phase: str) -> View:
-    timed = [(s.process, s.phases[phase].block_ns) for s in entry.measurement.samples if phase in s.phases]
+    timed = [(s.process, s.phases[phase].block_ns) for s in entry.measurement.samples if is_timed(s, phase)]
     times = shorts([ns for _, blocks in timed for ns in blocks])
     series, begin = [], 1
     for process, blocks in timed:
@@ -169,11 +153,12 @@ def _dots(entry: Entry, phase: str) -> View:
         name = f"process {process + 1}"
         series.append(Series(name=name, x=[float(begin)], y=ys, style="dots", colour=process))
         begin = end
-    medians = [median(blocks) for _, blocks in timed]
+    fastest = [min(blocks) for _, blocks in timed]
+    apart = f"; those of the processes lie between that and {units.time(max(fastest))}" if len(fastest) > 1 else ""
     return View(
-        keys=[f"{entry.row.workload} · {entry.row.engine}", phase],
-        summary=f"{len(series)} processes, {begin - 1} blocks. Medians of the processes lie between "
-        f"{units.time(min(medians))} and {units.time(max(medians))}, the fastest block took {units.time(min(times))}.",
+        keys=[one_line(entry.row.cell.id), phase],
+        summary=f"{plural(len(series), 'process')}, {plural(begin - 1, 'block')}. "
+        f"The fastest block took {units.time(min(fastest))}{apart}.",
         x=Axis(title="block, in the order of measuring"),
         y=Axis(title=f"{phase}, time of an iteration", unit="time"),
         series=series,

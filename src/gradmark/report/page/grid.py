@@ -1,54 +1,45 @@
 """The grid: all cells of the page as one table that can be sorted, filtered and copied.
 
-In: material. Out: columns, and for each cell of the table its text, its number for sorting, and what hovering shows.
+In: material. Out: the terminal's columns, and for each cell its text, its number in full, and what hovering shows.
 """
-
-from typing import Any
 
 import msgspec
 
 from gradmark import units
-from gradmark.records import Estimate, Record
+from gradmark.records import Number, Record
+from gradmark.records.metric import Metric, metric
 from gradmark.report.model.characters import one_line
-from gradmark.report.model.columns import COLUMNS
-from gradmark.report.model.rows import PHASES
-from gradmark.report.page.material import Entry, Material
+from gradmark.report.model.columns import NAMES, Column, legend, median_text, metric_of
+from gradmark.report.model.rows import Row
+from gradmark.report.page.material import Material
 
-# Shown until the reader chooses others.
-USUAL = ("workload", "engine", "forward", "backward", "total", "spread", "gradient_ratio", "allocations", "error")
+# Columns that a narrow terminal keeps longer than this are shown until the reader chooses others.
+SHOWN_RANK = 6
 # Longer names are folded.
 WIDEST = 22
-# What a column's numbers are, for the header of the copied CSV.
-CSV = {
-    **{phase: f"{phase}_ns" for phase in (*PHASES, "first_call")},
-    "spread": "spread_ratio",
-    "ratio": "backward_forward_ratio",
-    "gradient_ratio": "gradient_primal_ratio",
-    "rate": "flops_or_bytes_per_s",
-    "allocations": "allocations_per_iteration",
-    "tape": "tape_instructions_or_bytes",
-    "instructions": "machine_instructions",
-    "error": "error_ulps_or_relative",
-}
+# The page always has these: they are filtered by. The terminal leaves the engine out where there is one.
+WORKLOAD, ENGINE = (column for column in NAMES if column.key in ("workload", "engine"))
+SUITE = Column(key="suite", header="suite", rank=SHOWN_RANK + 1)
 
 
 class Head(Record, frozen=True, kw_only=True):
-    """One column."""
+    """One column; `csv` has the names of its metrics in CSV files."""
 
     key: str
     title: str
-    csv: str
+    csv: list[str]
     number: bool
     shown: bool
     width: int = 0  # in letters
 
 
 class Field(Record, frozen=True, kw_only=True):
-    """One cell of the table. `more` is its interval, or why it is missing."""
+    """One cell of the table. `value` is written as CSV files have it; `more` is the median, or why it is missing."""
 
     text: str
     value: str = ""
     more: str = ""
+    which: int = 0  # the place of its metric among those of the column
 
 
 class Line(Record, frozen=True, kw_only=True):
@@ -68,45 +59,43 @@ class Grid(Record, frozen=True, kw_only=True):
     lines: list[Line]
     suites: list[str]
     engines: list[str]
+    legend: list[str] = []
 
 
 def grid(material: Material) -> Grid:
     """Every column that says something on any row; what fails has words in place of its time."""
-    made = [_fields(entry) for entry in material.entries]
-    # A dtype or device is needed to tell rows apart only where a workload has several on one engine.
-    names = [(fields["workload"].text, fields["engine"].text) for fields in made]
-    ambiguous = len(set(names)) < len(names)
-    several = {key for key in ("dtype", "device") if ambiguous and len({fields[key].text for fields in made}) > 1}
-    said = [
-        msgspec.structs.replace(head, width=_width(head, [fields[head.key].text for fields in made]))
-        for head in _heads(several)
-        if head.key in ("workload", "engine", "suite") or any(fields[head.key].text.strip("n/a") for fields in made)
+    numbers = [column for column in material.columns if column.key not in (WORKLOAD.key, ENGINE.key)]
+    columns = [WORKLOAD, SUITE, ENGINE, *numbers]
+    lines = [
+        Line(
+            suite=one_line(entry.row.cell.suite),
+            engine=entry.row.engine,
+            status=entry.row.status,
+            steady=entry.row.steady,
+            fields=_fields(entry.row, columns, entry.texts([WORKLOAD, ENGINE, *numbers])),
+        )
+        for entry in material.entries
     ]
     return Grid(
-        heads=said,
-        lines=[
-            Line(
-                suite=one_line(entry.row.cell.suite),
-                engine=entry.row.engine,
-                status=entry.row.status,
-                steady=entry.row.steady,
-                fields=[fields[head.key] for head in said],
-            )
-            for entry, fields in zip(material.entries, made, strict=True)
-        ],
-        suites=list(dict.fromkeys(one_line(entry.row.cell.suite) for entry in material.entries)),
+        heads=[_head(column, [line.fields[place].text for line in lines]) for place, column in enumerate(columns)],
+        lines=lines,
+        suites=list(dict.fromkeys(line.suite for line in lines)),
         engines=material.engines,
+        legend=legend(material.rows, material.columns),
     )
 
 
-def _heads(several: set[str]) -> list[Head]:
-    columns = [(c.key, c.header.split(" (")[0], bool(c.numbers) or c.key == "spread") for c in COLUMNS]
-    columns.insert(1, ("suite", "suite", False))
-    columns.insert(len(columns) - 1, ("first_call", "first call", True))
-    return [
-        Head(key=key, title=title, csv=CSV.get(key, key), number=number, shown=key in USUAL or key in several)
-        for key, title, number in columns
-    ]
+def _head(column: Column, texts: list[str]) -> Head:
+    title = column.header.split(" (")[0]
+    names = [metric(name).column for name in column.metrics]
+    head = Head(
+        key=column.key,
+        title=title,
+        csv=names or ["row" if column is WORKLOAD else column.key],
+        number=bool(names),
+        shown=column.rank <= SHOWN_RANK,
+    )
+    return msgspec.structs.replace(head, width=_width(head, texts))
 
 
 def _width(head: Head, texts: list[str]) -> int:
@@ -115,41 +104,26 @@ def _width(head: Head, texts: list[str]) -> int:
     return max(len(head.title) + 1, longest if head.number else min(longest, WIDEST))
 
 
-def _fields(entry: Entry) -> dict[str, Field]:
-    row = entry.row
-    texts = entry.texts
-    found = {key: Field(text=text) for key, text in texts.items()}
-    for column in COLUMNS:
-        if column.numbers and row.status == "ok":
-            reason = next((row.reasons[name] for name in column.numbers if name in row.reasons), "")
-            found[column.key] = _number(texts[column.key], _value(row, column.numbers), reason)
-    for phase in PHASES:
-        estimate = getattr(row, phase)
-        if estimate is not None and row.status == "ok":
-            found[phase] = _timed(texts[phase], estimate)
-    if row.status != "ok":
-        found["total"] = Field(text=texts["total"], more=row.message)
-    if row.spread is not None and not row.steady:
-        found["spread"] = Field(text=texts["spread"], value=f"{row.spread:.5g}")
-    first = entry.summary.once.get("first_call")
-    found["first_call"] = _timed(units.time(first.median), first) if first else Field(text="")
-    found["suite"] = Field(text=one_line(row.cell.suite))
-    return found
+def _fields(row: Row, columns: list[Column], texts: dict[str, str]) -> list[Field]:
+    texts = texts | {SUITE.key: one_line(row.cell.suite)}
+    return [_field(row, column, texts[column.key]) for column in columns]
 
 
-def _value(row: Any, names: list[str]) -> float | None:
-    """The number that a column shows: the first of its names that the row has."""
-    found = [getattr(row, name) for name in names]
-    return next((number for number in found if isinstance(number, int | float)), None)
+def _field(row: Row, column: Column, text: str) -> Field:
+    if not column.metrics or not text:
+        return Field(text=text)
+    if row.status != "ok" and column.key == "total":
+        return Field(text=text, more=row.message)
+    entry = metric_of(row, column)
+    if entry is None:
+        return Field(text=text, more=row.reasons.get(column.metrics[0], ""))
+    number = row.numbers[entry.name]
+    return Field(text=text, value=str(number.value), more=_more(entry, number), which=column.metrics.index(entry.name))
 
 
-def _number(text: str, value: float | None, reason: str) -> Field:
-    return Field(text=text, value="" if value is None else f"{value:.5g}", more=reason if value is None else "")
-
-
-def _timed(text: str, found: Estimate) -> Field:
-    return Field(
-        text=text,
-        value=f"{found.median:.5g}",
-        more=f"{units.time(found.low)} to {units.time(found.high)}, fastest {units.time(found.floor)}",
-    )
+def _more(entry: Metric, number: Number) -> str:
+    """What says how far to trust a time: the median over processes and the spread."""
+    if number.median is None:
+        return "computed: total − the other part" if entry.phase else ""
+    spread = "" if number.spread is None else f"; spread {units.above(number.spread)}"
+    return f"median {median_text(number)}{spread}"

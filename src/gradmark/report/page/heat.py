@@ -1,6 +1,6 @@
-"""Heat maps: tables whose cells are coloured by their size, so that what is dear is seen at once.
+"""Heat maps: tables whose cells are coloured by their size, so that what is expensive is seen at once.
 
-In: material. Out: operators × (forward, backward, saved bytes, allocations, error), and workloads × engines.
+In: material. Out: operators × what they add, and workloads × engines with the standings that the terminal shows.
 """
 
 import math
@@ -8,14 +8,16 @@ from collections.abc import Sequence
 from statistics import geometric_mean
 
 from gradmark import units
-from gradmark.analyse.operators import Operation, operations
+from gradmark.analyse.standings import Standing
 from gradmark.records import Record
 from gradmark.report.model.characters import one_line
+from gradmark.report.model.columns import MISSING
+from gradmark.report.model.operators import OperatorTable, operator_tables
+from gradmark.report.model.sides import LEGEND, mark
 from gradmark.report.page.material import Material
 
 # What is a thousandth of the largest is cold, however small; else one tiny number makes all others hot.
 DECADES = 3.0
-WORKLOADS = ("operator", "tensor_operator")
 
 
 class Square(Record, frozen=True, kw_only=True):
@@ -41,52 +43,29 @@ class Heat(Record, frozen=True, kw_only=True):
     corner: str
     heads: list[str]
     rows: list[HeatRow]
-    note: str = ""
+    notes: list[str] = []
 
 
 def operators(material: Material) -> list[Heat]:
     """One map for each engine and kind of operator workload."""
-    measured = [m for m in material.run.measurements if m.cell.workload in WORKLOADS and "operation" in m.cell.params]
-    kinds = dict.fromkeys((m.cell.engine, m.cell.workload, m.cell.dtype) for m in measured)
-    found = []
-    for engine, workload, dtype in kinds:
-        same = [m for m in measured if (m.cell.workload, m.cell.dtype) == (workload, dtype)]
-        found.append(_operators(engine, operations(same, engine), dtype if workload == WORKLOADS[1] else ""))
-    return found
+    return [_operators(table) for table in operator_tables(material.run.measurements)]
 
 
-def _operators(engine: str, found: Sequence[Operation], dtype: str) -> Heat:
-    kind = f"tensors, {dtype}" if dtype else "scalars"
-    forms = [units.time, units.time, units.size, "{:.3g}".format, "{:.1e}".format if dtype else "{:.2f} ulp".format]
-
-    def of(operation: Operation) -> list[float | None]:
-        o = operation
-        return [o.forward_ns, o.backward_ns, o.saved_bytes, o.allocations, o.error]
-
-    fine = [operation for operation in found if not operation.problem]
-    columns = [_heats([of(operation)[place] for operation in fine]) for place in range(len(forms))]
+def _operators(table: OperatorTable) -> Heat:
+    fine = [line for line in table.lines if not line.problem]
+    heats = [_heats([line.numbers[place] for line in fine]) for place in range(len(table.heads))]
     rows = [
         HeatRow(
-            name=one_line(operation.name),
+            name=line.name,
             squares=[
-                Square(text="n/a")
-                if number is None
-                else Square(text=form(number), heat=columns[place][at], value=f"{number:.5g}")
-                for place, (number, form) in enumerate(zip(of(operation), forms, strict=True))
+                Square(text=text) if number is None else Square(text=text, heat=heats[place][at], value=str(number))
+                for place, (text, number) in enumerate(zip(line.texts, line.numbers, strict=True))
             ],
         )
-        for at, operation in enumerate(fine)
+        for at, line in enumerate(fine)
     ]
-    rows += [HeatRow(name=one_line(o.name), squares=[], problem=one_line(o.problem)) for o in found if o.problem]
-    return Heat(
-        title=f"{one_line(engine)}, {kind}",
-        corner="operator",
-        heads=["forward", "backward", "saved", "allocations", "error"],
-        rows=rows,
-        note="What one call adds to the sum of 64×64 numbers; the error is that of its derivative, relative."
-        if dtype
-        else "What one call adds to a loop of 50 additions; the error is that of its derivative.",
-    )
+    rows += [HeatRow(name=line.name, squares=[], problem=line.problem) for line in table.lines if line.problem]
+    return Heat(title=table.title, corner="operator", heads=table.heads, rows=rows, notes=[table.note])
 
 
 def _heats(numbers: Sequence[float | None]) -> list[int]:
@@ -102,47 +81,38 @@ def _heats(numbers: Sequence[float | None]) -> list[int]:
 
 
 def side_by_side(material: Material) -> Heat | None:
-    """Workloads × engines: the fastest total of each, and how many times that of the fastest engine; None for one."""
-    # An engine that only evaluates, or does nothing at all, gives no gradient: it does not compete.
-    times: dict[str, dict[str, float]] = {}
-    for entry in material.fine:
-        total = entry.row.total
-        if total is not None and total.floor > 0 and entry.measurement.accuracy is not None:
-            times.setdefault(entry.row.workload, {})[entry.row.engine] = total.floor
-    shared = {workload: row for workload, row in times.items() if len(row) > 1}
-    engines = [engine for engine in material.engines if any(engine in row for row in shared.values())]
-    if not shared:
+    """Workloads × engines: the total of each, and how many times that of the fastest; None where nobody competes."""
+    competing = {task: row for task, row in material.standings.items() if len(row) > 1}
+    if not competing:
         return None
-    rows = []
-    ratios: dict[str, list[float]] = {engine: [] for engine in engines}
-    for workload, row in shared.items():
-        best = min(row.values())
-        if len(row) == len(engines):
-            for engine in engines:
-                ratios[engine].append(row[engine] / best)
-        rows.append(HeatRow(name=workload, squares=[_against(row.get(engine), best) for engine in engines]))
-    counted = len(ratios[engines[0]])
-    if counted:
-        means = [geometric_mean(ratios[engine]) for engine in engines]
-        squares = [Square(text=f"{mean:.2f} ×", heat=_slower(mean), value=f"{mean:.5g}") for mean in means]
-        rows.append(HeatRow(name=f"geometric mean of {counted}", squares=squares))
+    names = dict.fromkeys(standing.engine for row in competing.values() for standing in row)
+    engines = sorted(names, key=lambda engine: material.engines.index(one_line(engine)))
+    rows = [HeatRow(name=one_line(task), squares=_squares(row, engines)) for task, row in competing.items()]
+    shared = [{s.engine: s.ratio for s in row} for row in competing.values() if len(row) == len(engines)]
+    if shared:
+        means = [geometric_mean([ratios[engine] for ratios in shared]) for engine in engines]
+        squares = [Square(text=f"× {units.times(mean)}", heat=_slower(mean), value=str(mean)) for mean in means]
+        rows.append(HeatRow(name=f"geometric mean of {len(shared)}", squares=squares))
+    mean = "The mean is over the workloads that all engines have." if shared else ""
     return Heat(
-        title="Total, fastest block, and how many times that of the fastest engine",
+        title="Total, and how many times that of the fastest engine",
         corner="workload",
-        heads=engines,
+        heads=[one_line(engine) for engine in engines],
         rows=rows,
-        note="The mean is over the workloads that all engines have."
-        if counted
-        else "No workload has a time on every engine, so there is no mean.",
+        notes=[*LEGEND[:2], mean or "No workload has a time on every engine, so there is no mean."],
     )
 
 
-def _against(floor: float | None, best: float) -> Square:
-    if floor is None:
-        return Square(text="n/a")
-    return Square(text=f"{units.time(floor)} · {floor / best:.2f} ×", heat=_slower(floor / best), value=f"{floor:.5g}")
+def _squares(row: Sequence[Standing], engines: Sequence[str]) -> list[Square]:
+    by_engine = {standing.engine: standing for standing in row}
+    return [_square(by_engine[engine]) if engine in by_engine else Square(text=MISSING) for engine in engines]
+
+
+def _square(standing: Standing) -> Square:
+    text = f"{units.time(standing.total_ns)} · × {units.times(standing.ratio)}{mark(standing)}"
+    return Square(text=text, heat=_slower(standing.ratio), value=str(standing.total_ns))
 
 
 def _slower(ratio: float) -> int:
     """A hundred times as slow is as hot as it gets."""
-    return min(100, round(50 * math.log10(max(ratio, 1.0))))
+    return min(100, round(50 * math.log10(max(ratio, 1.0)))) if math.isfinite(ratio) else 100

@@ -1,6 +1,6 @@
 """Material: what all sections are made from, worked out once.
 
-In: one or more runs. Out: the newest measurement of every cell with its summary and row, the fits, what was left out.
+In: one or more runs. Out: the newest measurement of every cell with its row, standings, fits, what was left out.
 """
 
 from collections.abc import Sequence
@@ -8,13 +8,21 @@ from functools import cached_property
 
 import msgspec
 
-from gradmark.analyse.estimates import summarise
-from gradmark.analyse.growth import families, growth
+from gradmark.analyse.growth import Growth, families, growth
 from gradmark.analyse.paired import MEANING
+from gradmark.analyse.standings import Standing
+from gradmark.analyse.summary import summarise
 from gradmark.errors import GradmarkError
-from gradmark.records import Fit, Measurement, Run, Summary
-from gradmark.report.model.columns import cells
+from gradmark.records import Measurement, Run, Summary
+from gradmark.report.model import sides
+from gradmark.report.model.columns import Column, cells, columns
 from gradmark.report.model.rows import Row, reading_order, row
+
+# Settings that shift a time a little. Rows of such runs are shown together, and a note says so; those of runs that
+# differ in any other setting that gives a time its meaning are not.
+NOTED = ("full", "forked")
+# More than any run has: rounds of different runs never have the same number, because they were not interleaved.
+ROUNDS = 1_000_000
 
 
 class Material:
@@ -23,15 +31,43 @@ class Material:
     def __init__(self, runs: Sequence[Run]) -> None:
         if not runs:
             raise GradmarkError("Expected one run or more for a report, got none. Measure one with `gradmark run`.")
-        self.runs = sorted(runs, key=lambda run: run.started)
+        self.runs = sorted(_once_each(runs), key=lambda run: run.started)
         newest = self.runs[-1]
         self.left_out = {run.id: unlike for run in self.runs if (unlike := _unlike(run, newest))}
-        alike = [run for run in self.runs if run.id not in self.left_out]
-        cells = {m.cell.id: m for run in alike for m in run.measurements}  # the newest measurement of each
-        planned = {cell.id: cell for run in alike for cell in run.planned}
-        self.merged = len(alike)
-        self.commits = list(dict.fromkeys(_commit(run) for run in alike))
-        self.run = msgspec.structs.replace(newest, measurements=list(cells.values()), planned=list(planned.values()))
+        self.merged = [run for run in self.runs if run.id not in self.left_out]
+        self.sources = {m.cell.id: run for run in self.merged for m in run.measurements}  # the newest of each cell
+        self.commits = list(dict.fromkeys(_commit(run) for run in self.merged))
+        self.run = self._run(newest, apart=False)
+
+    def _run(self, newest: Run, *, apart: bool) -> Run:
+        """The newest measurement of every cell as one run; `apart` numbers the rounds of each run differently."""
+        measurements = {
+            m.cell.id: _shifted(m, ROUNDS * place) if apart else m
+            for place, run in enumerate(self.merged)
+            for m in run.measurements
+        }
+        planned = {cell.id: cell for run in self.merged for cell in run.planned}
+        return msgspec.structs.replace(
+            newest,
+            measurements=list(measurements.values()),
+            planned=list(planned.values()),
+            finished=all(run.finished for run in self.merged),
+        )
+
+    @cached_property
+    def compared(self) -> Run:
+        """The same run for comparisons: only what was measured in one run shares its rounds."""
+        return self.run if len(self.merged) == 1 else self._run(self.runs[-1], apart=True)
+
+    @cached_property
+    def unfinished(self) -> list[Run]:
+        """Each run with those of its cells that no newer run was to measure."""
+        newest = {cell.id: run.id for run in self.merged for cell in run.planned}
+        return [
+            msgspec.structs.replace(run, planned=[cell for cell in run.planned if newest[cell.id] == run.id])
+            for run in self.merged
+            if not run.finished
+        ]
 
     @cached_property
     def summaries(self) -> list[Summary]:
@@ -41,9 +77,7 @@ class Material:
     @cached_property
     def entries(self) -> "list[Entry]":
         """Every cell, in reading order."""
-        places = reading_order(self.run)
-        pairs = [(self.run.measurements[place], self.summaries[place]) for place in places]
-        return [Entry(m, summary, row(m, summary, self.run.settings)) for m, summary in pairs]
+        return [Entry(self.run.measurements[at], row(self.summaries[at])) for at in reading_order(self.run)]
 
     @cached_property
     def fine(self) -> "list[Entry]":
@@ -51,12 +85,27 @@ class Material:
         return [entry for entry in self.entries if entry.row.status == "ok"]
 
     @cached_property
+    def rows(self) -> list[Row]:
+        """Every row, in reading order."""
+        return [entry.row for entry in self.entries]
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """The columns that say something on some row."""
+        return columns(self.rows)
+
+    @cached_property
     def engines(self) -> list[str]:
         """All engines, as first seen; their places choose their colours."""
         return list(dict.fromkeys(entry.row.engine for entry in self.entries))
 
     @cached_property
-    def growth(self) -> tuple[list[tuple[str, list[Fit]]], list[str]]:
+    def standings(self) -> dict[str, list[Standing]]:
+        """The engines of each workload and size side by side, as the terminal has them."""
+        return sides.placed(self.compared)
+
+    @cached_property
+    def growth(self) -> Growth:
         """The fits by family, and the suspects."""
         return growth(self.run)
 
@@ -67,26 +116,46 @@ class Material:
 
 
 class Entry:
-    """One cell in the three forms that its numbers are taken from."""
+    """One cell: its samples, and its row, which all of its numbers are taken from."""
 
-    def __init__(self, measurement: Measurement, summary: Summary, row: Row) -> None:
-        self.measurement, self.summary, self.row = measurement, summary, row
+    def __init__(self, measurement: Measurement, row: Row) -> None:
+        self.measurement, self.row = measurement, row
 
-    @cached_property
-    def texts(self) -> dict[str, str]:
+    def texts(self, shown: Sequence[Column]) -> dict[str, str]:
         """The row's text for each column."""
-        return cells(self.row)
+        return cells(self.row, shown)
+
+
+def _once_each(runs: Sequence[Run]) -> list[Run]:
+    """Each run once: a file and what it was continued in are one run, of which the longer counts."""
+    longest: dict[str, Run] = {}
+    for run in runs:
+        known = longest.get(run.id)
+        if known is None or _samples(run) > _samples(known):
+            longest[run.id] = run
+    return list(longest.values())
+
+
+def _samples(run: Run) -> int:
+    return sum(len(m.samples) for m in run.measurements)
+
+
+def _shifted(measurement: Measurement, rounds: int) -> Measurement:
+    samples = [msgspec.structs.replace(s, process=s.process + rounds) for s in measurement.samples]
+    return msgspec.structs.replace(measurement, samples=samples)
 
 
 def _unlike(run: Run, newest: Run) -> list[str]:
-    """Why rows of this run do not stand in one table with those of the newest.
+    """Why rows of this run do not stand in one table with those of the newest."""
+    return run.environment.unlike(newest.environment) + differing(run, newest, MEANING, NOTED)
 
-    That one of them is full and the other quick is no reason here: the page shows medians with their intervals.
-    """
-    return run.environment.unlike(newest.environment) + [
+
+def differing(run: Run, newest: Run, fields: Sequence[str], but: Sequence[str] = ()) -> list[str]:
+    """The settings in which two runs differ, as `field: ours, theirs`."""
+    return [
         f"{field}: {ours}, {theirs}"
-        for field in MEANING
-        if field != "full" and (ours := getattr(run.settings, field)) != (theirs := getattr(newest.settings, field))
+        for field in fields
+        if field not in but and (ours := getattr(run.settings, field)) != (theirs := getattr(newest.settings, field))
     ]
 
 

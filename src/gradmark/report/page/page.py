@@ -5,16 +5,22 @@ In: one or more runs, the gate's verdict if there is one, hypotheses of one's ow
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from gradmark import units
 from gradmark.analyse.contract import contract
 from gradmark.analyse.hypotheses import BUILT_IN, Hypothesis, judge
 from gradmark.records import Record, Run, Verdict
-from gradmark.report.model.characters import one_line
-from gradmark.report.model.notes import Note, notes
+from gradmark.records.metric import metric
+from gradmark.report.model import sides
+from gradmark.report.model.answers import answers
+from gradmark.report.model.characters import one_line, plural
+from gradmark.report.model.notes import Note, notes, unfinished
 from gradmark.report.page import bars, curves, grid, heat, points
 from gradmark.report.page.cards import Card, cards
 from gradmark.report.page.chart import Chart
-from gradmark.report.page.material import Material
+from gradmark.report.page.history import history
+from gradmark.report.page.material import NOTED, Material
 
 
 class Growth(Record, frozen=True, kw_only=True):
@@ -32,6 +38,8 @@ class Page(Record, frozen=True, kw_only=True):
 
     title: str
     facts: list[tuple[str, str]]  # machine, commit, settings
+    answers: list[str]  # one for each workload on which engines were compared
+    absent: list[str]  # engines that ran nothing
     cards: list[Card]
     notes: list[Note]
     grid: grid.Grid
@@ -59,23 +67,26 @@ def page(runs: Sequence[Run], gate: Verdict | None = None, own: Sequence[Hypothe
     """The page of these runs: the newest measurement of each cell, and the history of all."""
     material = Material(runs)
     promises = list(_promises(material))
+    compared = sides.compares(material.run)
     return Page(
         title=f"Gradmark: {material.run.id}",
         facts=list(_facts(material)),
+        answers=answers(material.standings) if compared else [],
+        absent=sides.absent(material.run, material.summaries) if compared else [],
         cards=cards(material, promises, gate),
-        notes=[*_left_out(material), *notes(material.run, *material.growth, material.summaries)],
+        notes=_notes(material),
         grid=grid.grid(material),
         phases=bars.phases(material),
         scaling=curves.scaling(material),
         growth=[
             Growth(
                 name=one_line(name),
-                metric=fit.metric,
+                metric=metric(fit.metric).title,
                 exponent=f"{fit.p:.2f}",
                 interval=f"{fit.low:.2f} to {fit.high:.2f}",
                 verdict=fit.verdict,
             )
-            for name, fits in material.growth[0]
+            for name, fits in material.growth.fits
             for fit in fits
         ],
         operators=heat.operators(material),
@@ -85,7 +96,7 @@ def page(runs: Sequence[Run], gate: Verdict | None = None, own: Sequence[Hypothe
         engines=heat.side_by_side(material),
         first_call=points.first_call(material),
         pareto=points.pareto(material),
-        history=points.history(material),
+        history=history(material),
         verdicts=[*([gate] if gate else []), *promises, *_hypotheses(material, own)],
     )
 
@@ -95,7 +106,8 @@ def _facts(material: Material) -> Iterator[tuple[str, str]]:
     environment, settings = run.environment, run.settings
     yield "run", run.id if len(material.runs) == 1 else f"{run.id}, the newest of {len(material.runs)}"
     yield "started", run.started.replace("T", " ")[:16] + " UTC"
-    yield "machine", f"{one_line(environment.cpu)}, {environment.cores} cores, {units.size(environment.memory_bytes)}"
+    memory = units.size(environment.memory_bytes) if environment.memory_bytes else "memory unknown"
+    yield "machine", f"{one_line(environment.cpu)}, {environment.cores} cores, {memory}"
     yield "system", one_line(f"{environment.os}, {environment.python}")
     yield "commit", one_line(", ".join(material.commits))
     counts = sorted({len(m.samples) for m in run.measurements if m.samples}) or [settings.processes]
@@ -107,13 +119,57 @@ def _facts(material: Material) -> Iterator[tuple[str, str]]:
         yield "packages", one_line(", ".join(f"{name} {version}" for name, version in environment.packages.items()))
 
 
+def _notes(material: Material) -> list[Note]:
+    """Warnings first: what the page left out, what is not finished, and what the terminal says of a run."""
+    # Each run is finished by its own command, so that is said run by run.
+    whole = msgspec.structs.replace(material.run, finished=True)
+    said = [
+        *_left_out(material),
+        *(note for run in material.unfinished for note in unfinished(run)),
+        *_differing(material),
+        *notes(whole, *material.growth, material.summaries),
+    ]
+    return sorted(said, key=lambda note: note.level == "info")
+
+
 def _left_out(material: Material) -> Iterator[Note]:
     for run, reasons in material.left_out.items():
         text = f"run {run} is only in the history: its times do not compare ({'; '.join(reasons)})."
         yield Note(level="warning", text=one_line(text))
-    if material.merged > 1 and len(material.commits) > 1:
-        text = f"the rows come from {material.merged} runs of different commits: {', '.join(material.commits)}."
+    if len(material.merged) > 1 and len(material.commits) > 1:
+        text = f"the rows come from {len(material.merged)} runs of different commits: {', '.join(material.commits)}."
         yield Note(level="warning", text=one_line(text))
+
+
+def _differing(material: Material) -> Iterator[Note]:
+    """Runs whose rows are shown though they were measured a little differently."""
+    shown: dict[str, int] = {}
+    for run in material.sources.values():
+        shown[run.id] = shown.get(run.id, 0) + 1
+    for run in material.merged[:-1]:
+        ways = [WAYS[field][getattr(run.settings, field)] for field in NOTED if _differs(material, run, field)]
+        if ways and run.id in shown:
+            text = (
+                f"{plural(shown[run.id], 'row')} of run {run.id}: {'; '.join(ways)}, unlike those of {material.run.id}."
+            )
+            yield Note(level="info", text=one_line(text))
+
+
+def _differs(material: Material, run: Run, field: str) -> bool:
+    return bool(getattr(run.settings, field) != getattr(material.run.settings, field))
+
+
+# How runs were measured, by setting.
+WAYS = {
+    "full": {
+        True: "a full run, with more processes and blocks, so its fastest blocks are a little faster",
+        False: "a quick run, with fewer processes and blocks, so its fastest blocks are a little slower",
+    },
+    "forked": {
+        True: "processes forked from one import of each engine",
+        False: "each process started afresh",
+    },
+}
 
 
 def _promises(material: Material) -> Iterator[Verdict]:
@@ -127,6 +183,6 @@ def _promises(material: Material) -> Iterator[Verdict]:
 def _hypotheses(material: Material, own: Sequence[Hypothesis]) -> Iterator[Verdict]:
     """Those that were asked for, and of the built-in ones those that the run can judge."""
     for hypothesis in (*own, *BUILT_IN):
-        found = judge(hypothesis, material.run.measurements)
+        found = judge(hypothesis, material.compared.measurements)
         if hypothesis in own or found.verdict != "not measured":
             yield found

@@ -1,50 +1,35 @@
-"""Points: accuracy beside time, first call against steady state, Pareto fronts, and history.
+"""Points: accuracy beside time, first call against steady state, and Pareto fronts.
 
-In: material. Out: the charts of those sections.
+In: material. Out: the charts of those sections, drawn from the numbers that the table shows.
 """
 
-import math
 from collections.abc import Callable, Sequence
 
 from gradmark import units
-from gradmark.analyse.changepoints import changes
-from gradmark.records import Run
+from gradmark.analyse.standings import Standing, digits
+from gradmark.records.metric import metric
 from gradmark.report.model.characters import one_line
-from gradmark.report.model.rows import row_name
+from gradmark.report.model.columns import number_text
 from gradmark.report.page.chart import Axis, Chart, Series, View, short
 from gradmark.report.page.material import Entry, Material
 
-# What is exact to the last place has no finite number of digits; float64 has 15.95, so none has more than 17.
-MOST_DIGITS = 17.0
-FASTEST = "total, fastest block"
-
-
-def digits(relative_error: float) -> float:
-    """How many decimal digits are right.
-
-    >>> digits(1e-9), digits(0.0), digits(3.0)
-    (9.0, 17.0, 0.0)
-    """
-    if math.isnan(relative_error):
-        return 0.0
-    return MOST_DIGITS if relative_error <= 0 else min(MOST_DIGITS, max(0.0, -math.log10(relative_error)))
+ERROR, ULPS, FIRST_CALL, TOTAL = "gradient_error", "error_ulps", "first_call", "total"
 
 
 def accuracy(material: Material) -> Chart:
     """Digits of the gradient beside the time that it took, one view for each suite."""
-    checked = [e for e in material.entries if e.row.relative_error is not None and e.row.time is not None]
+    checked = [e for e in material.fine if ERROR in e.row.numbers and e.row.time is not None]
     suites = list(dict.fromkeys(one_line(e.row.cell.suite) for e in checked))
     views = []
     for suite in suites:
         members = [e for e in checked if one_line(e.row.cell.suite) == suite]
-        worst = min(members, key=lambda e: digits(e.row.relative_error or 0.0))
+        worst = min(members, key=_digits)
         views.append(
             View(
                 keys=[suite],
-                summary=f"{len(members)} rows. The fewest digits, {digits(worst.row.relative_error or 0.0):.1f}, has "
-                f"{_place(worst)}.",
-                x=Axis(title="time of value and gradient", unit="time", log=True),
-                y=Axis(title="correct digits; 17: exact"),
+                summary=f"{len(members)} rows. The fewest digits: {_digits(worst):.1f}, {worst.row.place}.",
+                x=Axis(title="time of value and gradient, fastest block", unit="time", log=True),
+                y=Axis(title="correct digits; 16: exact"),
                 series=_by_engine(members, material.engines, _accurate),
             )
         )
@@ -57,62 +42,64 @@ def accuracy(material: Material) -> Chart:
     )
 
 
+def _digits(entry: Entry) -> float:
+    return digits(entry.row.numbers[ERROR].value)
+
+
 def _accurate(entry: Entry) -> tuple[float, float, str]:
     row = entry.row
     assert row.time is not None
-    error = f"{row.relative_error:.1e} relative" + (f", {units.count(row.ulps)} ulp" if row.ulps is not None else "")
-    return (
-        row.time.median,
-        digits(row.relative_error or 0.0),
-        f"{_place(entry)}: {error}; {units.time(row.time.median)}",
-    )
+    errors = [number_text(metric(name), row.numbers[name]) for name in (ERROR, ULPS) if name in row.numbers]
+    return row.time.value, _digits(entry), f"{row.place}: error {', '.join(errors)}; {units.time(row.time.value)}"
 
 
 def first_call(material: Material) -> Chart:
     """What the first call costs (tracing, compiling, caches) against one iteration in the steady state."""
-    timed = [e for e in material.fine if "first_call" in e.summary.once and e.row.total and e.row.total.median > 0]
+    timed = [e for e in material.fine if FIRST_CALL in e.row.numbers and (e.row.value(TOTAL) or 0.0) > 0]
     views = []
     if timed:
-        dear = max(timed, key=_dearness)
-        every = [x for e in timed if e.row.total for x in (e.row.total.median, e.summary.once["first_call"].median)]
+        worst = max(timed, key=_iterations)
+        every = [e.row.numbers[name].value for e in timed for name in (TOTAL, FIRST_CALL)]
         same = Series(name="equal", x=[min(every), max(every)], y=[min(every), max(every)], style="dashed", colour=-1)
         views.append(
             View(
                 keys=[],
-                summary=f"The first call costs most, in iterations, on {_place(dear)}: {_dearness(dear):.3g}.",
-                x=Axis(title="one iteration, steady", unit="time", log=True),
-                y=Axis(title="first call", unit="time", log=True),
+                summary=f"The first call costs most, in iterations, on {worst.row.place}: "
+                f"{units.times(_iterations(worst))}.",
+                x=Axis(title="one iteration, fastest block", unit="time", log=True),
+                y=Axis(title=metric(FIRST_CALL).title, unit="time", log=True),
                 series=[*_by_engine(timed, material.engines, _first), same],
             )
         )
     return Chart(
         id="first-call-chart",
-        title="First call against steady state",
+        title=f"First call ({metric(FIRST_CALL).meaning}) against steady state",
         selects=[],
         views=views,
         missing="" if views else "No row has both a first call and a total.",
     )
 
 
-def _dearness(entry: Entry) -> float:
-    assert entry.row.total is not None
-    return entry.summary.once["first_call"].median / entry.row.total.median
+def _iterations(entry: Entry) -> float:
+    return entry.row.numbers[FIRST_CALL].value / entry.row.numbers[TOTAL].value
 
 
 def _first(entry: Entry) -> tuple[float, float, str]:
-    assert entry.row.total is not None
-    steady, first = entry.row.total.median, entry.summary.once["first_call"].median
-    text = f"{_place(entry)}: first {units.time(first)}, then {units.time(steady)}: {first / steady:.3g} iterations"
+    steady, first = (entry.row.numbers[name].value for name in (TOTAL, FIRST_CALL))
+    text = (
+        f"{entry.row.place}: first {units.time(first)}, then {units.time(steady)}: "
+        f"{units.times(_iterations(entry))} iterations"
+    )
     return steady, first, text
 
 
 def pareto(material: Material) -> Chart:
-    """Time, memory and accuracy of the engines on one workload; on the front is what no other engine beats."""
-    groups: dict[str, list[Entry]] = {}
-    for e in material.fine:
-        if e.row.total and e.row.total.floor > 0 and e.row.peak_bytes and e.row.relative_error is not None:
-            groups.setdefault(e.row.workload, []).append(e)
-    views = [_front(workload, es, material.engines) for workload, es in groups.items() if len(es) > 1]
+    """Time, memory and accuracy of the engines on one workload; who is Pareto-optimal, as the terminal says."""
+    views = []
+    for task, row in material.standings.items():
+        complete = [s for s in row if s.total_ns > 0 and s.peak_bytes and s.digits is not None]
+        if len(complete) > 1:
+            views.append(_front(one_line(task), complete, material.engines))
     return Chart(
         id="pareto-chart",
         title="Time, memory and accuracy: what no other engine beats in all three",
@@ -122,117 +109,28 @@ def pareto(material: Material) -> Chart:
     )
 
 
-def _front(workload: str, members: list[Entry], engines: list[str]) -> View:
-    def costs(e: Entry) -> tuple[float, float, float]:
-        assert e.row.total is not None
-        return e.row.total.floor, float(e.row.peak_bytes or 0), -digits(e.row.relative_error or 0.0)
-
-    def beaten(e: Entry) -> bool:
-        return any(
-            all(a <= b for a, b in zip(costs(o), costs(e), strict=True)) and costs(o) != costs(e) for o in members
-        )
-
-    best = [f"{e.row.engine} ({-costs(e)[2]:.1f} digits)" for e in members if not beaten(e)]
-    series = [
-        Series(
-            name=e.row.engine + (", beaten" if beaten(e) else ""),
-            x=[short(costs(e)[0])],
-            y=[costs(e)[1]],
-            style="open" if beaten(e) else "points",
-            colour=engines.index(e.row.engine),
-            text=[
-                f"{e.row.engine}: {units.time(costs(e)[0])}, peak {units.size(costs(e)[1])}, {-costs(e)[2]:.1f} digits"
-            ],
-        )
-        for e in members
-    ]
+def _front(task: str, row: Sequence[Standing], engines: list[str]) -> View:
+    best = [f"{one_line(s.engine)} ({s.digits:.1f} digits)" for s in row if s.pareto]
     return View(
-        keys=[workload],
-        summary=f"On the front: {', '.join(best)}." + (" Open marks are beaten." if len(best) < len(members) else ""),
+        keys=[task],
+        summary=f"Pareto-optimal: {', '.join(best)}." + (" Open marks are beaten." if len(best) < len(row) else ""),
         x=Axis(title="total, fastest block", unit="time", log=True),
-        y=Axis(title="peak memory", unit="bytes", log=True),
-        series=series,
-    )
-
-
-def history(material: Material) -> Chart:
-    """Every row that two runs or more have, run after run; other machines are open marks, new levels are marked."""
-    rows: dict[str, dict[str, dict[str, float]]] = {}
-    for run in material.runs:
-        for m in run.measurements:
-            floors = [s.phases["total"].floor_ns for s in m.samples if "total" in s.phases]
-            if m.status == "ok" and floors:
-                name = f"{one_line(row_name(m.cell))} · {one_line(m.cell.engine)}"
-                rows.setdefault(name, {}).setdefault(FASTEST, {})[run.id] = min(floors)
-            if m.memory and m.memory.allocations is not None:
-                name = f"{one_line(row_name(m.cell))} · {one_line(m.cell.engine)}"
-                rows.setdefault(name, {}).setdefault("allocations", {})[run.id] = m.memory.allocations
-    names = [_named(run) for run in material.runs]
-    alike = [run for run in material.runs if run.id not in material.left_out]
-    timed = {row: metrics.get(FASTEST, {}) for row, metrics in rows.items()}
-    # One run has no levels; looking for them would take time for nothing.
-    several = {row: [found.get(run.id) for run in alike] for row, found in timed.items()} if len(alike) > 1 else {}
-    own = changes(several)[0] if several else {}
-    levels = {(row, FASTEST): {alike[change.place].id for change in found} for row, found in own.items()}
-    views = [
-        _series(row, metric, found, material, names, levels.get((row, metric), set()))
-        for row, metrics in rows.items()
-        for metric, found in metrics.items()
-        if len(found) > 1
-    ]
-    one = "One run was given; `gradmark report RUN RUN …` draws the history of several."
-    none = "The runs have no row in common."
-    return Chart(
-        id="history-chart",
-        title="The fastest block and the allocations, run after run",
-        selects=["Row", "Metric"],
-        views=views,
-        missing="" if views else one if len(material.runs) < 2 else none,
-    )
-
-
-def _series(
-    row: str, metric: str, found: dict[str, float], material: Material, names: list[str], levels: set[str]
-) -> View:
-    timed = metric != "allocations"
-    form = units.time if timed else units.count
-    points = [(float(at), found[run.id], run) for at, run in enumerate(material.runs) if run.id in found]
-    alike = [p for p in points if p[2].id not in material.left_out]
-    series = []
-    for title, style, chosen in (
-        ("this machine", "joined", alike),
-        ("another machine or way of measuring", "open", [p for p in points if p[2].id in material.left_out]),
-    ):
-        if chosen:
-            series.append(
-                Series(
-                    name=title,
-                    x=[x for x, _, _ in chosen],
-                    y=[short(y) for _, y, _ in chosen],
-                    style=style,  # type: ignore[arg-type]  # one of two literals
-                    text=[f"{_named(run)}: {form(y)}" for _, y, run in chosen],
-                )
+        y=Axis(title=metric("peak_bytes").title, unit="bytes", log=True),
+        series=[
+            Series(
+                name=one_line(s.engine) + ("" if s.pareto else ", beaten"),
+                x=[short(s.total_ns)],
+                y=[short(s.peak_bytes or 0.0)],
+                style="points" if s.pareto else "open",
+                colour=engines.index(one_line(s.engine)),
+                text=[
+                    f"{one_line(s.engine)}: {units.time(s.total_ns)}, peak {units.size(s.peak_bytes or 0.0)}, "
+                    f"{s.digits:.1f} digits"
+                ],
             )
-    begun = [point for point in alike if point[2].id in levels]
-    if begun:
-        xs, ys = [x for x, _, _ in begun], [short(y) for _, y, _ in begun]
-        series.append(Series(name="change", x=xs, y=ys, style="change", colour=1))
-    said = f" A new level begins at {', '.join(_named(run) for _, _, run in begun)}." if begun else ""
-    first, last = points[0][1], points[-1][1]
-    return View(
-        keys=[row, metric],
-        summary=f"From {form(first)} to {form(last)} over {len(points)} runs."
-        + said
-        + (" Times of different days are shown, not judged." if timed else ""),
-        x=Axis(title="run", names=names),
-        y=Axis(title=metric, unit="time" if timed else "count"),
-        series=series,
+            for s in row
+        ],
     )
-
-
-def _named(run: Run) -> str:
-    commit = f" {run.environment.commit[:7]}" if run.environment.commit else ""
-    return one_line(f"{run.started[:16].replace('T', ' ')}{commit}")
 
 
 def _by_engine(
@@ -253,7 +151,3 @@ def _by_engine(
                 )
             )
     return found
-
-
-def _place(entry: Entry) -> str:
-    return f"{entry.row.workload} on {entry.row.engine}"

@@ -1,39 +1,40 @@
 """The gate's findings as text: lines for a terminal, and markdown for a pull request or a step summary.
 
-In: a gate. Out: text that begins with what is wrong and ends with the answer.
+In: a gate. Out: text that begins with what is wrong and ends with the answer. Every sentence about a finding is made
+here, from its code and numbers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from gradmark import units
-from gradmark.records.finding import Finding, Gate, Word
+from gradmark.records.finding import Finding, FindingCode, Gate, Word
+from gradmark.records.metric import metric
 from gradmark.report.model.characters import one_line
 
 # In the order in which a reader wants them; a pass is only counted.
 ORDER: list[Word] = ["fail", "inconclusive", "improved", "new"]
 MARKS = {"fail": "❌", "inconclusive": "❔", "improved": "🎉", "new": "🆕", "pass": "✅"}
+RENEW = "gradmark baseline update"
+DECIDE = "more pairs (--pairs) or a quieter machine would decide"
 
 
-def amount(metric: str, value: float | None) -> str:
-    """A number of a metric with its unit.
+def amount(name: str, value: float | None) -> str:
+    """A number of a metric with its unit; counts in full, so that of two that differ by one both are seen.
 
-    >>> amount("peak_bytes", 2048), amount("backward", 1500.0), amount("allocations", None)
-    ('2.00 KiB', '1.50 µs', 'n/a')
+    >>> amount("peak_bytes", 2048), amount("backward", 1500.0), amount("allocations", 2001)
+    ('2.00 KiB', '1.50 µs', '2001')
     """
+    unit = metric(name).unit
     if value is None:
         return "n/a"
-    if metric.endswith("_bytes"):
-        return units.size(value)
-    if metric == "gradient_error":
-        return f"{value:.1e}"
-    if metric in ("primal", "forward", "backward", "total", "total_ns"):
-        return units.time(value)
-    return f"{value:g}"
+    if unit == "count":
+        return f"{value:.0f}" if value == int(value) else f"{value:g}"
+    return units.text(unit, value)
 
 
-def numbers(metrics: Mapping[str, float]) -> str:
+def numbers(values: Mapping[str, float]) -> str:
     """All metrics of a cell on one line."""
-    return ", ".join(f"{name} {amount(name, value)}" for name, value in metrics.items())
+    return ", ".join(f"{name} {amount(name, value)}" for name, value in values.items())
 
 
 def change(finding: Finding) -> str:
@@ -50,6 +51,90 @@ def change(finding: Finding) -> str:
     return text
 
 
+def sentence(finding: Finding) -> str:
+    """Why a finding has its word, and what to do or what would decide it.
+
+    >>> sentence(Finding(cell="c", metric="status", word="new", code=FindingCode.NEW))
+    'not in the baseline; `gradmark baseline update` adds it'
+    """
+    if finding.code is None:
+        return finding.reason
+    text = SENTENCES[finding.code](finding)
+    return f"seen once, but not again: {text}" if finding.once else text
+
+
+def _allowed(finding: Finding) -> str:
+    budget = finding.budget
+    if budget is None:
+        return "over the budget"
+    more = f"{budget.factor:g} times as much" if budget.factor else f"{budget} more"
+    return f"the budget allows {more}"
+
+
+def _status(finding: Finding) -> str:
+    before, now = finding.statuses or ("", "")
+    return f"{f'still {now}' if now == before else f'{now}, was {before}'}: {finding.detail}"
+
+
+def _repaired(finding: Finding) -> str:
+    return f"works now, was {(finding.statuses or ('broken',))[0]}; `{RENEW}` records it"
+
+
+def _differing(finding: Finding) -> str:
+    return "; ".join(difference(name, pair) for name, pair in finding.differing.items())
+
+
+def _seen(finding: Finding) -> str:
+    """A time's change with what may be noise in it; of one that was measured again, both changes."""
+    parts = [f"noise {100 * finding.noise:.1f} %"] if finding.noise is not None else []
+    parts += [f"p = {finding.p_value:.2g}"] if finding.p_value is not None else []
+    if len(finding.ratios) > 1:
+        parts.append("measured twice: " + ", ".join(units.percent(ratio) for ratio in finding.ratios))
+    return ", ".join(parts)
+
+
+def _of_a_time(words: str) -> Callable[[Finding], str]:
+    return lambda finding: "; ".join(part for part in (_seen(finding), words) if part)
+
+
+def _over(finding: Finding) -> str:
+    return "; ".join(part for part in (_seen(finding), _allowed(finding)) if part)
+
+
+SENTENCES: dict[FindingCode, Callable[[Finding], str]] = {
+    FindingCode.WITHIN: _seen,
+    FindingCode.OVER: _over,
+    FindingCode.BETTER: lambda finding: f"`{RENEW}` records it" if metric(finding.metric).exact else _seen(finding),
+    FindingCode.NEW: lambda _: f"not in the baseline; `{RENEW}` adds it",
+    FindingCode.VANISHED: lambda _: f"in the baseline, but not measured; if that is intended, `{RENEW}` removes it",
+    FindingCode.STATUS: _status,
+    FindingCode.REPAIRED: _repaired,
+    FindingCode.ELSEWHERE: _differing,
+    FindingCode.MISSING: lambda finding: f"could not be obtained: {finding.detail}",
+    FindingCode.ON_DEMAND: lambda finding: finding.detail,
+    FindingCode.TOO_SHORT: lambda _: "too short: the cost of an empty call is not known well enough",
+    FindingCode.NEAR: _of_a_time(f"may or may not be within the budget; {DECIDE}"),
+    FindingCode.SPLIT: _of_a_time(f"the pairs disagree; {DECIDE}"),
+    FindingCode.UNCONFIRMED: _of_a_time(f"the second measurement does not confirm it; {DECIDE}"),
+    FindingCode.LOST: lambda finding: f"stopped working while it was timed: {_status(finding)}",
+    FindingCode.UNFINISHED: lambda _: "work goes on after the clock is read, so the times are too short",
+}
+
+
+def difference(name: str, pair: tuple[str, str]) -> str:
+    """One part in which two environments differ."""
+    return f"{name}: {pair[0]} in the baseline, {pair[1]} here"
+
+
+def notes(gate: Gate) -> list[str]:
+    """What differs between the environments and what was not compared for that, then how the times were taken."""
+    differing = [difference(name, pair) for name, pair in gate.differing.items()]
+    skipped = dict.fromkeys(f.metric for f in gate.findings if f.code is FindingCode.ELSEWHERE)
+    if skipped:
+        differing.append(f"not compared because of that: {', '.join(skipped)}; the rest compares on any machine")
+    return [*differing, *gate.notes]
+
+
 def counts(gate: Gate) -> str:
     """How many findings there are of each kind."""
     words = [finding.word for finding in gate.findings]
@@ -58,13 +143,13 @@ def counts(gate: Gate) -> str:
 
 def lines(gate: Gate) -> list[str]:
     """One line for each finding that is not a pass, then the notes and the answer."""
-    found = []
+    text = []
     for word in ORDER:
         for finding in gate.of(word):
-            parts = [f"{finding.cell} {finding.metric}", change(finding), one_line(finding.reason)]
-            found.append(f"{word:13}" + ": ".join(part for part in parts if part))
-    found += [f"{'note':13}{one_line(note)}" for note in gate.notes]
-    return [*found, f"{gate.answer} against {gate.against}: {counts(gate) or 'nothing to compare'}"]
+            parts = [f"{finding.cell} {finding.metric}", change(finding), one_line(sentence(finding))]
+            text.append(f"{word:13}" + ": ".join(part for part in parts if part))
+    text += [f"{'note':13}{one_line(note)}" for note in notes(gate)]
+    return [*text, f"{gate.answer} against {gate.against}: {counts(gate) or 'nothing to compare'}"]
 
 
 def markdown(gate: Gate) -> str:
@@ -73,8 +158,8 @@ def markdown(gate: Gate) -> str:
     if shown := [finding for word in ORDER for finding in gate.of(word)]:
         text += ["", "| | cell | metric | change | why |", "|---|---|---|---|---|"]
         for finding in shown:
-            parts = [MARKS[finding.word], f"`{finding.cell}`", finding.metric, change(finding), finding.reason]
+            parts = [MARKS[finding.word], f"`{finding.cell}`", finding.metric, change(finding), sentence(finding)]
             text.append("| " + " | ".join(one_line(part).replace("|", "\\|") for part in parts) + " |")
-    if gate.notes:
-        text += ["", *(f"- {one_line(note)}" for note in gate.notes)]
+    if said := notes(gate):
+        text += ["", *(f"- {one_line(note)}" for note in said)]
     return "\n".join(text) + "\n"

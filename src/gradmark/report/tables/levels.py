@@ -6,7 +6,8 @@ In: the histories of one machine. Out: lines of text: what stepped and what move
 from collections.abc import Iterator, Sequence
 
 from gradmark import units
-from gradmark.analyse.histories import Found, Histories, History
+from gradmark.analyse.histories import ChangePoint, Histories, History
+from gradmark.records.metric import metric
 from gradmark.report.model.characters import one_line
 from gradmark.report.tables.plot import WIDTH, Series, history
 
@@ -17,7 +18,7 @@ NARROWEST = 24  # two days beside each other
 MARGIN = 12  # for the numbers on the left
 
 
-def levels(found: Histories, machine: str, phase: str, columns: int) -> list[str]:
+def levels(found: Histories, machine: str, columns: int) -> list[str]:
     """The plots of one machine, those with changes first; one line where there is nothing to draw."""
     groups: dict[str, list[History]] = {}
     for series in found.series:
@@ -33,14 +34,14 @@ def levels(found: Histories, machine: str, phase: str, columns: int) -> list[str
     drawn.sort(key=lambda engine: not _changes(found, groups[engine]))
     lines = []
     for engine in drawn[:MOST_PLOTS]:
-        lines += ["", *_plot(found, groups[engine], phase, width)]
+        lines += ["", *_plot(found, groups[engine], width)]
     if drawn[MOST_PLOTS:]:
         lines += ["", f"not drawn: {', '.join(map(one_line, drawn[MOST_PLOTS:]))}"]
     return lines
 
 
-def _plot(found: Histories, members: Sequence[History], phase: str, width: int) -> Iterator[str]:
-    """One engine: its series as shares of their first points, or, if it has one series, as times."""
+def _plot(found: Histories, members: Sequence[History], width: int) -> Iterator[str]:
+    """One engine: its series as multiples of their first points, or, if it has one series, as they are."""
     lines = [series for series in members if len(series.points) > 1]
     ranked = sorted(lines, key=lambda series: (not series.changes, -_moved(series)))
     shown, engine = ranked[:MOST_SERIES], one_line(members[0].engine)
@@ -50,19 +51,21 @@ def _plot(found: Histories, members: Sequence[History], phase: str, width: int) 
     days = len({runs[run][:10] for run in order}) == len(order)
     names = [runs[run][:10] if days else runs[run][5:16].replace("T", " ") for run in order]
     steps = sorted({places[change.run] for change in _changes(found, shown) if change.run in places})
-    alone = len(shown) == 1
+    title = metric(found.metric).title
+    # What began at 0 has no multiples.
+    alone = len(shown) == 1 or any(series.points[0].number.value == 0 for series in shown)
     yield from history(
         names,
         [
             Series(
                 name=_name(series),
                 x=[float(places[point.run]) for point in series.points],
-                y=[point.floor_ns / (1.0 if alone else series.points[0].floor_ns) for point in series.points],
+                y=[p.number.value / (1.0 if alone else series.points[0].number.value) for p in series.points],
             )
             for series in shown
         ],
-        f"{engine}: {phase}" if alone else f"{engine}: {phase}, times that of the first run",
-        units.time if alone else "{:.2f}".format,
+        f"{engine}: {title}" if alone else f"{engine}: {title}, times that of the first run",
+        units.FORMS[metric(found.metric).unit] if alone else "{:.2f}".format,
         steps,
         width,
     )
@@ -71,16 +74,16 @@ def _plot(found: Histories, members: Sequence[History], phase: str, width: int) 
 
 
 def _name(series: History) -> str:
-    return one_line(series.cell.removesuffix(f"@{series.engine}"))
+    return one_line(series.row)
 
 
 def _moved(series: History) -> float:
     """By how much the largest exceeds the smallest."""
-    floors = [point.floor_ns for point in series.points]
-    return max(floors) / min(floors)
+    values = [point.number.value for point in series.points]
+    return max(values) / min(values) if min(values) > 0 else float(max(values) > 0)
 
 
-def _changes(found: Histories, members: Sequence[History]) -> list[Found]:
+def _changes(found: Histories, members: Sequence[History]) -> list[ChangePoint]:
     """Those of the series, and those of all of the engine."""
     own = [change for series in members for change in series.changes]
     first = members[0]

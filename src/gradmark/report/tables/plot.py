@@ -5,9 +5,11 @@ In: series of numbers, and how they are written. Out: lines of text, in which ea
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from gradmark import units
 from gradmark.records import Fit, Record
+from gradmark.records.metric import metric
 from gradmark.report.model.characters import one_line
 
 MARKS = "ox+*#%@&"
@@ -16,7 +18,6 @@ CHANGE = "^"
 WIDTH, HEIGHT = 64, 16
 LOW, LEAST = 10, 0.1  # of a history: its height, as steps need less room than curves, and the span of its axis
 MOST_OF_A_LEGEND = 32  # below a plot that is narrower than this
-TIMES = ("primal", "forward", "backward", "total")
 
 
 class Series(Record, frozen=True, kw_only=True):
@@ -127,11 +128,12 @@ class _Scale:
 
 def scaling(fits: Sequence[tuple[str, Fit]], title: str, x_title: str) -> list[str]:
     """Measured costs of one metric against size, for one engine or several, with the fitted curves; log-log."""
-    metric = fits[0][1].metric
-    text = units.time if metric in TIMES else units.size if metric == "peak_bytes" else units.count
+    unit = metric(fits[0][1].metric).unit
     return plot(
         [Series(name=name, x=fit.sizes, y=fit.costs, curve=_curve(fit)) for name, fit in fits],
-        Frame(title=title, x_title=x_title, x_text=units.count, y_text=text, x_log=True, y_log=True),
+        Frame(
+            title=title, x_title=x_title, x_text=units.count, y_text=partial(units.text, unit), x_log=True, y_log=True
+        ),
     )
 
 

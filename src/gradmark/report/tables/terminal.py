@@ -103,7 +103,7 @@ def _print_table(table: Table, console: "Console", *, medians: bool) -> None:
     for line in legend(table.rows, shown):
         console.print(_text(line, "dim"))
     if dropped:
-        names = ", ".join(column.header.split()[0] for column in dropped)
+        names = ", ".join(column.title for column in dropped)
         console.print(_text(f"hidden columns (narrow terminal): {names}; `--format csv` has all", "dim"))
     console.print()
 
@@ -128,7 +128,7 @@ def _grid(table: Table, shown: Sequence[Column], console: "Console") -> "Grid":
     grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for column in shown:
         # A remark in brackets goes to a line of its own: it is wider than the numbers.
-        header = _text(column.header.split(" (")[0])
+        header = _text(column.title)
         if " (" in column.header:
             header.append("\n(" + column.header.split(" (")[1], "dim")
         share = WIDEST.get(column.key)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from gradmark.errors import InvalidWorkloadError
 from gradmark.measure.reference import directional
 from gradmark.measure.reference.directional import DIRECTIONS, directions, judge, reference_of, slope
 from gradmark.measure.reference.exact import HUGE, NoReferenceError
@@ -152,11 +153,48 @@ def test_differences_are_asked_even_where_there_is_an_exact_gradient():
 
 def test_what_does_not_settle_is_no_reference():
     @tensor(arrays=lambda draw: [np.zeros(3)])
-    def kinked(ops, x):
-        return ops.sum(ops.where(x > 0, 1.0, 0.0))
+    def bent(ops, x):
+        return ops.sum(ops.where(x > 0, ops.abs(x) ** 1.5, 0.0))
 
     with pytest.raises(NoReferenceError, match="differences do not settle: a slope is"):
+        reference_of(bent, bent.draw(0, {}), {})
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda ops, x: ops.sum(ops.sqrt(x)),
+        lambda ops, x: ops.sum(ops.sqrt(ops.abs(x))),
+        lambda ops, x: ops.sum(ops.where(x > 0, 1.0, 0.0)),
+    ],
+    ids=["defined on one side", "on both", "a jump"],
+)
+@pytest.mark.filterwarnings("ignore:invalid value encountered")
+def test_a_derivative_without_bound_is_no_reference_and_not_measured(function):
+    at_zero = tensor(arrays=lambda draw: [np.array([0.0, 1.0, 2.0])])(function)
+    with pytest.raises(InvalidWorkloadError, match="the derivative with respect to x is not finite; choose other"):
+        reference_of(at_zero, at_zero.draw(0, {}), {})
+
+
+@pytest.mark.parametrize("function", [lambda ops, x: ops.sum(ops.abs(x)), lambda ops, x: ops.sum(ops.relu(x) * 3)])
+def test_a_kink_is_no_reference(function):
+    """Central differences see nothing of it: they would say that the slope of |x| at 0 is 0."""
+    kinked = tensor(arrays=lambda draw: [np.array([0.0, 1.0, 2.0])])(function)
+    with pytest.raises(NoReferenceError, match="the function has a kink at x"):
         reference_of(kinked, kinked.draw(0, {}), {})
+
+
+def test_a_random_function_is_not_one_that_does_not_settle():
+    source = np.random.default_rng(0)
+    noisy = tensor(arrays=lambda draw: [np.ones(3)])(lambda ops, x: ops.sum(x) + source.normal())
+    with pytest.raises(InvalidWorkloadError, match="two evaluations at the same inputs give different results"):
+        reference_of(noisy, noisy.draw(0, {}), {})
+
+
+def test_what_numpy_lacks_leaves_no_reference():
+    odd = tensor(arrays=lambda draw: [np.ones(3)])(lambda ops, x: ops.sum(ops.bessel(x)))
+    with pytest.raises(NoReferenceError, match=r"plain NumPy cannot run the function: .* has no bessel"):
+        reference_of(odd, odd.draw(0, {}), {})
 
 
 def test_a_gradient_of_zero_is_a_reference_too():

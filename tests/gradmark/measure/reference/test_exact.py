@@ -1,10 +1,12 @@
 """The reference gradient, and how far another is from it."""
 
 import math
+import random
 from fractions import Fraction
 
 import pytest
 
+from gradmark.errors import InvalidWorkloadError
 from gradmark.measure.reference.exact import HUGE, NoReferenceError, exact_gradient, judge, namespace, reference_of
 from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS
 from gradmark.workloads.workload import workload
@@ -101,6 +103,43 @@ def test_a_kink_has_no_gradient():
     with pytest.raises(NoReferenceError, match=r"the function has a kink at input 1 = 0\.0"):
         exact_gradient(kinked, [1.0, 0.0], {})
     assert [high for high, _ in exact_gradient(kinked, [1.0, -2.0], {})] == [1.0, -1.0]
+
+
+@pytest.mark.parametrize(
+    ("function", "x"),
+    [
+        (lambda ops, x: ops.sqrt(x), 0.0),
+        (lambda ops, x: ops.asin(x), 1.0),
+        (lambda ops, x: ops.where(x < 0, -1.0, 1.0) * ops.abs(x) ** (1 / 3), 0.0),
+        (lambda ops, x: ops.where(x < 0.5, 0.0, 1.0) + x, 0.5),
+        (lambda ops, x: ops.exp(x * x) * 1e300, 20.0),
+    ],
+    ids=["a root", "the end of an arc", "as steep on both sides", "a jump", "beyond a double"],
+)
+def test_a_derivative_without_bound_is_not_measured(function, x):
+    with pytest.raises(InvalidWorkloadError, match=f"the derivative with respect to input 0 = {x} is not finite"):
+        exact_gradient(made(function), [x], {})
+
+
+def test_a_function_that_ends_where_it_is_flat_has_no_reference():
+    with pytest.raises(NoReferenceError, match=r"not defined on both sides of input 0 = 0\.0"):
+        exact_gradient(made(lambda ops, x: ops.sqrt(x) * x), [0.0], {})
+
+
+def test_a_steep_function_has_a_gradient():
+    ((high, _),) = exact_gradient(made(lambda ops, x: ops.exp(x)), [50.0], {})
+    assert high == math.exp(50.0)
+
+
+def test_a_random_function_has_no_kink():
+    source = random.Random(0)
+    with pytest.raises(InvalidWorkloadError, match="two evaluations at the same inputs give different results"):
+        exact_gradient(made(lambda ops, x: x * source.random()), [0.5], {})
+
+
+def test_what_nothing_can_run_has_no_reference():
+    with pytest.raises(NoReferenceError, match=r"neither mpmath .* nor finite differences .* has no gamma"):
+        reference_of(made(lambda ops, x: ops.gamma(x)), [0.5], {})
 
 
 @pytest.mark.parametrize("got", [math.nan, math.inf, -math.inf])

@@ -143,6 +143,19 @@ def test_a_process_without_a_time_has_no_line(make: Any) -> None:
     assert parse(render(make.run(make.measurement(samples=odd)))).results == []
 
 
+def test_every_process_has_its_own_times(make: Any) -> None:
+    samples = make.totals(2500.0, 2600.0, 2400.0)
+    results = parse(render(make.run(make.measurement(samples=samples)))).results
+    assert [result.values["ns/op"] for result in results] == [2500, 2600, 2400]
+    assert [result.values["fwd-ns/op"] for result in results] == [2000, 2080, 1920]
+
+
+def test_what_an_older_file_computed_is_no_sample(make: Any) -> None:
+    run = make.run(make.measurement(samples=[make.sample(derived=["backward"])]))
+    (result,) = parse(render(run)).results
+    assert result.values.keys() == {"ns/op", "fwd-ns/op", "B/op", "allocs/op"}
+
+
 def test_what_is_not_known_of_the_machine_is_left_out(make: Any) -> None:
     environment = Environment(cpu="", cores=1, memory_bytes=0, os="Haiku", python="", packages={})
     assert parse(render(make.run(environment=environment))).config == {"pkg": "gradmark"}

@@ -4,7 +4,8 @@ from xml.etree import ElementTree
 import pytest
 
 from gradmark.records import Accuracy, Cell, Environment, Measurement, Memory, Phase, Run, Sample, Settings
-from gradmark.records.finding import Finding, Gate
+from gradmark.records.finding import Finding, FindingCode, Gate
+from gradmark.records.metric import REGISTRY, numbers
 from gradmark.report.exports import machines
 
 GATE = Gate(
@@ -80,10 +81,36 @@ def test_json_has_the_answer():
 def test_a_run_for_other_tools(finished_run):
     found = json.loads(machines.bencher(machines.of_run(finished_run)))
     assert found == {
-        "poly/n=10/float64/cpu@e": {
-            "latency": {"value": 90.0},
+        "poly/n=10@e": {
+            "primal": {"value": 6.0},
             "forward": {"value": 60.0},
+            "backward": {"value": 30.0},
+            "latency": {"value": 90.0},
             "allocations": {"value": 3},
             "gradient-error": {"value": 1e-15},
         }
     }
+
+
+def test_the_numbers_are_those_of_the_tables(finished_run):
+    """Seen: other tools were told other times than the terminal showed."""
+    (fine, _) = finished_run.measurements
+    shown = {name: number.value for name, number in numbers(fine).items()}
+    for finding in machines.of_run(finished_run).findings:
+        assert finding.now == shown[finding.metric]
+
+
+def test_every_unit_of_the_registry_has_a_word():
+    assert {machines.unit(entry.name) for entry in REGISTRY} <= set(machines.UNITS.values())
+    assert [machines.unit(name) for name in ("forward", "peak_bytes", "gradient_error", "a_phase_of_an_engine")] == [
+        "ns",
+        "bytes",
+        "relative error",
+        "ns",
+    ]
+
+
+def test_json_has_the_sentences():
+    gate = Gate(against="b", findings=[Finding(cell="c", metric="status", word="new", code=FindingCode.NEW)])
+    (finding,) = json.loads(machines.json(gate))["findings"]
+    assert (finding["code"], finding["reason"]) == ("new", "not in the baseline; `gradmark baseline update` adds it")

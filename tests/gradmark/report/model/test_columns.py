@@ -1,63 +1,78 @@
+"""Columns: made from the registry, shared where titles are, with a legend for every mark and every gap."""
+
 from typing import Any
 
-from gradmark.records import Accuracy, Instructions, Memory, TapeSize
-from gradmark.report.model.columns import cells, columns, legend
+import pytest
+
+from gradmark.records import Accuracy, Instructions, Memory, Number, TapeSize
+from gradmark.records.metric import REGISTRY
+from gradmark.report.model.columns import all_columns, cells, columns, interval_text, legend, median_text
+
+TIMES = "times: fastest block over all processes; ratios and rates are computed from them"
+SPREAD = "spread: how far the typical process lies above the fastest"
+COMPUTED = "~ computed: one part of an iteration is total − the other part"
 
 
 def test_the_text_of_a_row(make: Any) -> None:
     assert cells(make.row()) == {
         "workload": "poly/n=10",
         "shape": "",
-        "dtype": "float64",
-        "device": "cpu",
         "engine": "tapegrad",
         "primal": "1.00 µs",
         "forward": "2.00 µs",
         "backward": "500 ns",
         "total": "2.50 µs",
-        "spread": "",
-        "ratio": "0.25",
-        "gradient_ratio": "2.50",
+        "spread": "n/a",
+        "backward_forward": "0.25",
+        "gradient_primal": "2.50",
         "operations_per_s": "8.00 M",
-        "rate": "",
+        "flops_per_s": "",
         "allocations": "0",
         "peak_bytes": "4.00 KiB",
         "retained_bytes": "",
-        "tape": "20",
+        "tape_instructions": "20",
         "instructions": "n/a",
-        "error": "0.50 ulp",
+        "error_ulps": "0.50 ulp",
+        "first_call": "7.00 µs",
     }
 
 
-def test_what_comes_from_derived_numbers_is_marked(make: Any) -> None:
-    text = cells(make.row(make.measurement(samples=[make.sample(derived=["backward"])])))
-    marked = {key for key, value in text.items() if value.startswith("~")}
-    assert marked == {"backward", "ratio"}
+def test_metrics_of_one_title_share_a_column() -> None:
+    shared = {column.header: column.metrics for column in all_columns() if len(column.metrics) > 1}
+    assert shared == {
+        "rate": ["flops_per_s", "bytes_per_s"],
+        "tape": ["tape_instructions", "tape_bytes"],
+        "error": ["error_ulps", "gradient_error"],
+    }
+
+
+def test_every_metric_with_a_rank_has_a_column() -> None:
+    shown = [name for column in all_columns() for name in column.metrics]
+    assert sorted(shown) == sorted(entry.name for entry in REGISTRY if entry.rank is not None)
+
+
+def test_what_is_computed_is_marked(make: Any) -> None:
+    times = {"primal": 1000.0, "forward": 2000.0, "total": 2500.0}
+    text = cells(make.row(make.measurement(samples=[make.sample(times=times)])))
+    assert {key for key, value in text.items() if value.startswith("~")} == {"backward", "backward_forward"}
     assert text["backward"] == "~500 ns"
-
-
-def test_a_missing_number_is_not_marked(make: Any) -> None:
-    measurement = make.measurement(samples=[make.sample(derived=["backward"])])
-    assert cells(make.row(measurement, ratio=None))["ratio"] == "n/a"
 
 
 def test_errors_and_tapes_in_the_unit_that_is_known(make: Any) -> None:
     relative = Accuracy(reference="differences", relative_error=1.25e-7, tolerance=1e-5)
     text = cells(make.row(make.measurement(accuracy=relative, tape=TapeSize(saved_bytes=2048))))
-    assert (text["error"], text["tape"]) == ("1.2e-07", "2.00 KiB")
+    assert (text["error_ulps"], text["tape_instructions"]) == ("1.2e-07", "2.00 KiB")
 
 
-def test_an_unsteady_row_shows_its_spread(make: Any) -> None:
-    assert cells(make.row(steady=False, phases={"total": make.estimate(100.0, high=140.0)}))["spread"] == "±40 %"
-    assert cells(make.row(steady=False, phases={}))["spread"] == "±"
+def test_the_spread_of_several_processes(make: Any) -> None:
+    row = make.row(make.measurement(samples=make.totals(1000.0, 1400.0, 1300.0)))
+    assert cells(row)["spread"] == "+30 %"
 
 
 def test_a_failed_row_has_words_and_no_numbers(make: Any) -> None:
-    text = cells(make.row(make.failed("out-of-memory", samples=[make.sample()])))
+    text = cells(make.row(make.measurement(status="out-of-memory")))
     assert {key: value for key, value in text.items() if value} == {
         "workload": "poly/n=10",
-        "dtype": "float64",
-        "device": "cpu",
         "engine": "tapegrad",
         "total": "out of memory",
     }
@@ -66,22 +81,36 @@ def test_a_failed_row_has_words_and_no_numbers(make: Any) -> None:
 def test_a_wrong_gradient_shows_its_error(make: Any) -> None:
     wrong = Accuracy(reference="mpmath", relative_error=0.1, tolerance=1e-9)
     text = cells(make.row(make.failed("wrong-gradient", accuracy=wrong)))
-    assert (text["total"], text["error"]) == ("wrong gradient", "1.0e-01")
+    assert (text["total"], text["error_ulps"]) == ("wrong gradient", "1.0e-01")
+
+
+# --- which columns are shown
+
+
+def keys(*rows: Any, **options: Any) -> list[str]:
+    return [column.key for column in columns(rows, **options)]
 
 
 def test_columns_that_say_nothing_are_left_out(make: Any) -> None:
-    plain = [column.key for column in columns([make.row()])]
-    assert {"engine", "spread", "instructions"} & set(plain) == set()
-    rows = [
+    plain = keys(make.row())
+    assert {"engine", "spread", "instructions", "shape", "flops_per_s", "retained_bytes"} & set(plain) == set()
+    more = keys(
         make.row(make.measurement(make.cell(engine="other"), instructions=Instructions(total=1e6))),
-        make.row(steady=False),
-    ]
-    assert {column.key for column in columns(rows)} - set(plain) == {"engine", "spread", "instructions"}
+        make.row(make.measurement(samples=make.totals(2500.0, 2500.0))),
+    )
+    assert set(more) - set(plain) == {"engine", "spread", "instructions"}
 
 
-def test_failed_rows_alone_need_no_numbers(make: Any) -> None:
-    assert [column.key for column in columns([make.row(make.failed("crash"))])] == ["workload", "total"]
-    assert columns([]) == []
+def test_a_status_is_shown_whatever_else_there_is(make: Any) -> None:
+    assert keys(make.row(make.failed("crash"))) == ["workload", "total"]
+    only_evaluates = make.row(make.measurement(make.cell(engine="numpy"), samples=[make.sample(times={"primal": 9.0})]))
+    assert "total" not in keys(only_evaluates)
+    assert "total" in keys(only_evaluates, make.row(make.failed("crash")))
+    assert keys() == []
+
+
+def test_numbers_of_a_failed_row_bring_no_empty_column(make: Any) -> None:
+    assert keys(make.row(make.measurement(status="crash"))) == ["workload", "total"]
 
 
 def test_primal_stays_where_it_is_the_only_time(make: Any) -> None:
@@ -92,28 +121,89 @@ def test_primal_stays_where_it_is_the_only_time(make: Any) -> None:
     assert rank(make.row(make.measurement(samples=[make.sample(times={"primal": 1000.0})]))) == 0
 
 
-def explained(*rows: Any) -> list[str]:
-    return legend(rows, columns(rows))
+def test_kinds_of_workloads_have_their_own_columns(make: Any) -> None:
+    scalar, tensor = make.row(), make.row(make.tensor())
+    of_tensors = {"flops_per_s", "retained_bytes", "shape"}
+    assert set(keys(tensor)) - set(keys(scalar)) == of_tensors
+    assert set(keys(scalar)) - set(keys(tensor)) == {"operations_per_s"}
+    together = cells(scalar, columns([scalar, tensor]))
+    assert {together[key] for key in of_tensors} == {""}  # nothing is missing there
+
+
+def test_phases_that_engines_declare_come_after_total(make: Any) -> None:
+    replay = make.row(make.measurement(samples=[make.sample(times={"total": 2500.0, "replay": 70.0})]))
+    found = keys(replay, make.row())
+    assert found[found.index("total") + 1] == "replay"
+    assert cells(replay, columns([replay]))["replay"] == "70 ns"
+    assert "n/a replay (poly/n=3): the engine does not have this phase" in explained(
+        replay, make.row(make.measurement(make.cell(n=3)))
+    )
+
+
+# --- medians, on demand
+
+
+def test_medians_are_shown_on_demand(make: Any) -> None:
+    row = make.row(make.measurement(samples=make.totals(1000.0, 1400.0, 1300.0)))
+    assert "median" not in keys(row)
+    found = keys(row, medians=True)
+    assert found[found.index("total") + 1] == "median"
+    text = cells(row, columns([row], medians=True))
+    assert (text["total"], text["median"]) == ("1.00 µs", "1.30 µs (range 1.00 µs to 1.40 µs)")
+
+
+@pytest.mark.parametrize(
+    ("processes", "coverage", "text"),
+    [
+        (1, None, "2.00 µs"),
+        (2, 0.5, "2.00 µs (range 1.00 µs to 3.00 µs)"),
+        (5, 0.9375, "2.00 µs (range 1.00 µs to 3.00 µs)"),
+        (6, 0.96875, "2.00 µs (1.00 µs to 3.00 µs, 97 %)"),
+        (10, 0.978515625, "2.00 µs (1.00 µs to 3.00 µs, 98 %)"),
+    ],
+)
+def test_an_interval_states_its_coverage_and_a_range_is_called_one(
+    processes: int, coverage: float | None, text: str
+) -> None:
+    number = Number(value=900.0, processes=processes, median=2000.0, low=1000.0, high=3000.0, coverage=coverage)
+    assert median_text(number) == text
+
+
+def test_a_computed_number_has_no_median() -> None:
+    assert median_text(Number(value=900.0, how="derived", processes=5)) == "n/a"
+    assert interval_text(Number(value=900.0, processes=1, median=1.0, low=1.0, high=1.0)) == "one process"
+
+
+# --- the legend
+
+
+def explained(*rows: Any, **options: Any) -> list[str]:
+    return legend(rows, columns(rows, **options))
 
 
 def test_the_legend_explains_what_is_shown(make: Any) -> None:
-    floors = "times are medians; ratios and rates are of the fastest blocks"
-    assert explained(make.row()) == [floors]
-    derived = make.measurement(samples=[make.sample(derived=["backward"])])
-    assert explained(make.row(derived, steady=False)) == [
-        "~ derived, not timed by itself: backward is total less forward",
-        "± unsteady: how far the least steady phase strays from its median",
-        floors,
+    assert explained(make.row()) == [TIMES]
+    calm = make.row(make.measurement(samples=make.totals(1000.0, 1010.0)))
+    assert explained(calm) == [TIMES, SPREAD]
+    wild = make.row(make.measurement(samples=make.totals(1000.0, 1500.0)))
+    assert explained(calm, wild) == [TIMES, f"{SPREAD}; unsteady beyond +10 %"]
+    assert explained(calm, medians=True) == [
+        TIMES,
+        SPREAD,
+        "median: over processes, with its interval; a range where few processes cannot give 95 %",
     ]
+    computed = make.row(make.measurement(samples=[make.sample(times={"forward": 100.0, "total": 300.0})]))
+    assert explained(computed)[:2] == [TIMES, COMPUTED]
     assert explained(make.row(make.failed("crash"))) == []
     assert explained() == []
 
 
 def test_the_legend_gathers_numbers_that_are_missing_for_one_reason(make: Any) -> None:
-    without = make.measurement(memory=Memory(reason="memray is not installed"), tape=None)
-    assert explained(make.row(without), make.row(make.failed("crash")))[1:] == [
-        "n/a allocs, peak: memray is not installed",
-        "n/a tape: the engine does not say",
+    full = make.row(make.measurement(make.cell(engine="a")))
+    without = make.measurement(make.cell(engine="b"), memory=Memory(reason="memray is not installed"), tape=None)
+    assert explained(full, make.row(without), make.row(make.failed("crash")))[1:] == [
+        "n/a allocs, peak (b): memray is not installed",
+        "n/a tape (b): the engine does not say",
     ]
 
 
@@ -127,45 +217,42 @@ def test_the_legend_says_where_if_not_everywhere(make: Any) -> None:
 
 
 def test_the_legend_is_silent_on_columns_that_are_not_shown(make: Any) -> None:
-    row = make.row(make.measurement(tape=None))
-    shown = [column for column in columns([row]) if column.key != "tape"]
-    assert all("tape" not in line for line in legend([row], shown))
+    rows = [make.row(make.measurement(tape=None)), make.row(make.measurement(make.cell(n=3)))]
+    shown = [column for column in columns(rows) if column.key != "tape_instructions"]
+    assert all("tape" not in line for line in legend(rows, shown))
+
+
+# --- tensors
 
 
 def test_the_text_of_a_tensor_row(make: Any) -> None:
     text = cells(make.row(make.tensor()))
-    assert [text[key] for key in ("workload", "shape", "dtype", "device")] == [
-        "mlp/batch=128",
-        "128×784",
-        "float32",
-        "cpu",
-    ]
-    assert [text[key] for key in ("operations_per_s", "rate", "peak_bytes", "retained_bytes", "tape", "error")] == [
-        "",
-        "4.00 GFLOP/s",
-        "4.00 KiB",
-        "2.00 KiB",
-        "20",
-        "2.0e-07",
-    ]
+    assert {
+        "workload": "mlp/batch=128",
+        "shape": "128×784",
+        "operations_per_s": "",
+        "flops_per_s": "4.00 GFLOP/s",
+        "peak_bytes": "4.00 KiB",
+        "retained_bytes": "2.00 KiB",
+        "tape_instructions": "20",
+        "error_ulps": "2.0e-07",
+    }.items() <= text.items()
 
 
 def test_traffic_is_shown_where_there_are_no_flops(make: Any) -> None:
-    assert cells(make.row(make.tensor(flops=None, bytes=5e3)))["rate"] == "2.00 GB/s"
-    assert cells(make.row(make.tensor(flops=1e4, bytes=5e3)))["rate"] == "4.00 GFLOP/s"
-    assert cells(make.row(make.tensor(flops=None)))["rate"] == "n/a"
+    assert cells(make.row(make.tensor(flops=None, bytes=5e3)))["flops_per_s"] == "2.00 GB/s"
+    assert cells(make.row(make.tensor(flops=1e4, bytes=5e3)))["flops_per_s"] == "4.00 GFLOP/s"
+    assert cells(make.row(make.tensor(flops=None)))["flops_per_s"] == "n/a"
 
 
-def test_dtype_and_device_are_columns_only_if_there_are_several(make: Any) -> None:
-    def keys(*kinds: tuple[str, str]) -> set[str]:
-        rows = [make.row(make.tensor(make.cell(dtype=dtype, device=device))) for dtype, device in kinds]
-        return {column.key for column in columns(rows)} & {"dtype", "device", "shape", "rate", "retained_bytes"}
+def test_unusual_dtypes_and_devices_are_in_the_name(make: Any) -> None:
+    def name(**fields: str) -> str:
+        return cells(make.row(make.tensor(make.tensor_cell(**fields))))["workload"]
 
-    assert keys(("float32", "cpu")) == {"shape", "rate", "retained_bytes"}
-    assert keys(("float32", "cpu"), ("float64", "cpu")) == {"shape", "rate", "retained_bytes", "dtype"}
-    assert keys(("float32", "cpu"), ("float32", "gpu")) == {"shape", "rate", "retained_bytes", "device"}
+    assert name(dtype="float64") == "mlp/batch=128/dtype=float64"
+    assert name(device="cuda") == "mlp/batch=128/device=cuda"
 
 
 def test_the_legend_says_why_a_rate_is_missing(make: Any) -> None:
-    lines = explained(make.row(make.tensor()), make.row(make.tensor(make.cell(n=3), flops=None)))
-    assert lines[1:] == ["n/a rate (poly/n=3): the workload does not declare its flops"]
+    lines = explained(make.row(make.tensor()), make.row(make.tensor(make.tensor_cell("sum"), flops=None)))
+    assert lines[1:] == ["n/a rate (sum/batch=128): the workload does not declare its flops"]

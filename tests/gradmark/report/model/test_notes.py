@@ -5,19 +5,14 @@ import msgspec
 import pytest
 
 from gradmark import units
-from gradmark.records import Accuracy, Fit, Instructions, Measurement, Memory, Run
+from gradmark.records import Accuracy, Code, Fit, Instructions, Measurement, Memory, Run, Settings, Warning
 from gradmark.report.model.notes import Note, notes
 
 
 def said(
-    make: Any,
-    run: Run,
-    fits: Sequence[tuple[str, Sequence[Fit]]] = (),
-    suspects: Sequence[str] = (),
-    **summary: Any,
+    run: Run, fits: Sequence[tuple[str, Sequence[Fit]]] = (), suspects: Sequence[str] = ()
 ) -> list[tuple[str, str]]:
-    summaries = [make.summary(m, **summary) for m in run.measurements]
-    return [(note.level, note.text) for note in without_harness(notes(run, fits, suspects, summaries))]
+    return [(note.level, note.text) for note in without_harness(notes(run, fits, suspects))]
 
 
 def without_harness(found: list[Note]) -> list[Note]:
@@ -43,7 +38,7 @@ def test_what_the_harness_takes_is_said(make: Any) -> None:
     (note,) = notes(run, [], [])
     assert note.level == "info"
     assert note.text.startswith(
-        f"harness: a call of an empty function takes {units.time(sample)} here; this is subtracted"
+        f"harness: an empty call takes {units.time(sample)} here. This is subtracted from each call"
     )
     assert notes(make.run(), [], []) == []
 
@@ -56,20 +51,25 @@ def test_forked_workers_are_said(make: Any) -> None:
     assert note.text.startswith("workers: each engine was imported once a round")
 
 
-def test_a_device_s_memory_is_said(make: Any) -> None:
-    measurement = make.measurement()
-    memory = msgspec.structs.replace(measurement.memory, of_device=True)
-    (note,) = without_harness(notes(make.run(msgspec.structs.replace(measurement, memory=memory)), [], []))
-    assert note == Note(
-        level="info",
-        text="device: memory and allocations of tapegrad are those of its device, by the engine's own counters; what "
-        "the host allocates is not in them.",
-    )
+@pytest.mark.parametrize(
+    ("engines", "whose"),
+    [(["torch"], "of torch are those of its device"), (["a", "b"], "of a, b are those of their devices")],
+)
+def test_a_device_s_memory_is_said(make: Any, engines: list[str], whose: str) -> None:
+    on_device = msgspec.structs.replace(make.measurement().memory, of_device=True)
+    run = make.run(*(make.measurement(make.cell(engine=engine), memory=on_device) for engine in engines))
+    assert said(run) == [
+        (
+            "info",
+            f"device: memory and allocations {whose}, by the engine's own counters; what the host allocates is not "
+            "included.",
+        )
+    ]
 
 
 def test_nothing_to_say(make: Any) -> None:
-    assert said(make, make.run()) == []
-    assert said(make, make.run(make.measurement()), [("poly tapegrad", [fit("total", "linear")])]) == []
+    assert said(make.run()) == []
+    assert said(make.run(make.measurement()), [("poly tapegrad", [fit("total", "linear")])]) == []
 
 
 @pytest.mark.parametrize(
@@ -79,37 +79,42 @@ def test_nothing_to_say(make: Any) -> None:
             "wrong-gradient",
             "warning",
             "wrong gradient on tapegrad: poly/n=10 (why). It was not timed. Compare with an independent gradient: "
-            "`gradmark run poly -e tapegrad -e finite-difference`.",
+            "`gradmark run poly/n=10 -e tapegrad -e finite-difference`.",
         ),
         (
             "error",
             "warning",
-            "error on tapegrad: poly/n=10 (why). Run it alone: `gradmark run poly -e tapegrad`; `--format json` shows "
-            "the whole message.",
+            "error on tapegrad: poly/n=10 (why). Run it alone: `gradmark run poly/n=10 -e tapegrad`; `--format json` "
+            "shows the whole message.",
         ),
         (
             "crash",
             "warning",
-            "crashed on tapegrad: poly/n=10 (why). Run it alone: `gradmark run poly -e tapegrad`; `--format json` "
+            "crashed on tapegrad: poly/n=10 (why). Run it alone: `gradmark run poly/n=10 -e tapegrad`; `--format json` "
             "shows the whole message.",
         ),
         (
             "timeout",
             "warning",
-            "timed out on tapegrad: poly/n=10 (why). The limit is 60 s; raise it: `gradmark run poly -e tapegrad` with "
-            "`--timeout`.",
+            "timed out on tapegrad: poly/n=10 (why). The limit is 60 s; raise it: `gradmark run poly/n=10 -e tapegrad` "
+            "with `--timeout`.",
         ),
         (
             "out-of-memory",
             "warning",
             "out of memory on tapegrad: poly/n=10 (why). The limit is 8.00 GiB; raise it: "
-            "`gradmark run poly -e tapegrad` with `--memory-limit`.",
+            "`gradmark run poly/n=10 -e tapegrad` with `--memory-limit`.",
         ),
         (
             "unsupported",
             "info",
-            "unsupported on tapegrad: poly/n=10 (why). Choose another engine with `-e` for it; `gradmark list` "
-            "names them.",
+            "unsupported on tapegrad: poly/n=10 (why).",
+        ),
+        (
+            "invalid",
+            "warning",
+            "not measurable on tapegrad: poly/n=10 (why). No engine was timed on it. Change the function or its "
+            "inputs.",
         ),
         (
             "skipped",
@@ -119,12 +124,12 @@ def test_nothing_to_say(make: Any) -> None:
     ],
 )
 def test_every_failure_has_its_message_and_what_to_do(make: Any, status: str, level: str, text: str) -> None:
-    assert said(make, make.run(make.failed(status, "why."))) == [(level, text)]
+    assert said(make.run(make.failed(status, "why."))) == [(level, text)]
 
 
 def test_equal_failures_are_said_once(make: Any) -> None:
     run = make.run(*(make.failed("skipped", cell=make.cell(n=n)) for n in (10, 100, 1000, 10_000, 100_000)))
-    assert said(make, run) == [
+    assert said(run) == [
         (
             "info",
             "skipped on tapegrad: poly/n=10, poly/n=100, poly/n=1000 and 2 more. "
@@ -135,30 +140,51 @@ def test_equal_failures_are_said_once(make: Any) -> None:
 
 def test_warnings_come_first(make: Any) -> None:
     run = make.run(make.failed("skipped"), make.failed("crash", cell=make.cell(n=100)))
-    assert [level for level, _ in said(make, run)] == ["warning", "info"]
+    assert [level for level, _ in said(run)] == ["warning", "info"]
+
+
+def test_unsupported_rows_with_one_reason_are_said_once(make: Any) -> None:
+    message = "tapegrad has no tensors, and {} is a function of tensors"
+    run = make.run(
+        *(
+            make.failed("unsupported", message.format(name), make.cell(name, n=None))
+            for name in ("matmul", "sum", "mlp")
+        )
+    )
+    assert said(run) == [
+        (
+            "info",
+            "unsupported on tapegrad: matmul, sum, mlp (it has no tensors, and this is a function of tensors).",
+        )
+    ]
+
+
+UNSTEADY = (
+    "The typical process is that much slower than the fastest. Close other programs, see what `gradmark doctor` says "
+    "of this machine, and measure again with `--full`, which takes more processes."
+)
 
 
 def test_unsteady_rows_are_one_note_the_worst_first(make: Any) -> None:
-    run = make.run(make.measurement(), make.measurement(make.cell(n=100)))
-    calm, wild = ({"total": make.estimate(100.0, high=high)} for high in (112.0, 150.0))
-    unsteady = ["unsteady: the floors are apart"]
-    summaries = [
-        make.summary(m, phases=phases, steady=False, warnings=unsteady)
-        for m, phases in zip(run.measurements, (calm, wild), strict=True)
-    ]
-    assert without_harness(notes(run, [], [], summaries)) == [
-        Note(
-            level="warning",
-            text="unsteady: poly/n=100 on tapegrad ±50 %, poly/n=10 on tapegrad ±12 %. Do not compare these times. "
-            "Close other programs, see what `gradmark doctor` says of this machine, and measure again with `--full`, "
-            "which takes more processes.",
+    run = make.run(
+        make.measurement(samples=make.totals(1000.0, 1120.0, 1120.0)),
+        make.measurement(make.cell(n=100), samples=make.totals(1000.0, 1500.0, 1700.0)),
+        make.measurement(make.cell(n=1000), samples=make.totals(1000.0, 1010.0, 1700.0)),
+    )
+    assert said(run) == [
+        (
+            "warning",
+            f"unsteady: 2 rows of 3: poly/n=100 on tapegrad +50 %, poly/n=10 on tapegrad +12 %. {UNSTEADY}",
         )
+    ]
+    assert said(make.run(run.measurements[0])) == [
+        ("warning", f"unsteady: 1 row of 1: poly/n=10 on tapegrad +12 %. {UNSTEADY}")
     ]
 
 
 def test_growth_and_its_suspects(make: Any) -> None:
     fits = [("poly tapegrad", [fit("primal", "linear"), fit("total", "superlinear"), fit("tape", "superlinear")])]
-    assert said(make, make.run(make.measurement()), fits, ["total grows: look at \x1b[1mthe tape."]) == [
+    assert said(make.run(make.measurement()), fits, ["total grows: look at \x1b[1mthe tape."]) == [
         (
             "warning",
             "poly tapegrad grows faster than linearly: total as n^1.52 (1.40 to 1.60), tape as n^1.52 (1.40 to 1.60). "
@@ -178,17 +204,17 @@ def test_growth_and_its_suspects(make: Any) -> None:
 )
 def test_the_workload_that_is_scaled(make: Any, name: str, command: str) -> None:
     run = make.run(make.measurement(), make.measurement(make.cell("polygon")))
-    ((_, text),) = said(make, run, [(name, [fit("total", "superlinear")])])
+    ((_, text),) = said(run, [(name, [fit("total", "superlinear")])])
     assert command in text
 
 
 @pytest.mark.parametrize(("number", "expected"), [(1000.0, 0), (1001.0, 1), (float("inf"), 1), (float("nan"), 1)])
 def test_accuracy(make: Any, number: float, expected: int) -> None:
-    assert len(said(make, make.run(make.measurement(accuracy=ulps(number))))) == expected
+    assert len(said(make.run(make.measurement(accuracy=ulps(number))))) == expected
 
 
 def test_accuracy_in_words(make: Any) -> None:
-    assert said(make, make.run(make.measurement(accuracy=ulps(2345.0)))) == [
+    assert said(make.run(make.measurement(accuracy=ulps(2345.0)))) == [
         (
             "warning",
             "inaccurate: the gradient of poly/n=10 on tapegrad is off by 2.35 k units of the last place, though within "
@@ -198,12 +224,12 @@ def test_accuracy_in_words(make: Any) -> None:
 
 
 def test_leaks(make: Any) -> None:
-    assert said(make, make.run(make.measurement(memory=memory(leaked_bytes=0.5)))) == []
-    assert said(make, make.run(make.measurement(memory=memory(leaked_bytes=48.0)))) == [
+    assert said(make.run(make.measurement(memory=memory(leaked_bytes=0.5)))) == []
+    assert said(make.run(make.measurement(memory=memory(leaked_bytes=48.0)))) == [
         (
             "warning",
-            "leak: poly/n=10 on tapegrad keeps 48 B more after each iteration. "
-            "See whether it goes on: `gradmark run poly -e tapegrad` with `--full`.",
+            "leak: poly/n=10 on tapegrad keeps memory after each iteration; worst: 48 B on poly/n=10. "
+            "See whether it goes on: `gradmark run poly/n=10 -e tapegrad` with `--full`.",
         )
     ]
 
@@ -214,11 +240,11 @@ def test_leaks_are_stated_once_for_each_engine(make: Any) -> None:
         make.measurement(make.cell(n=100), memory=memory(leaked_bytes=2048.0)),
         make.measurement(make.cell(n=1000), memory=memory(leaked_bytes=0.0)),
     )
-    assert said(make, run) == [
+    assert said(run) == [
         (
             "warning",
-            "leak: tapegrad on 2 of 3 rows, most on poly/n=100: keeps 2.00 KiB more after each iteration. "
-            "See whether it goes on: `gradmark run poly -e tapegrad` with `--full`.",
+            "leak: tapegrad on 2 of 3 rows keeps memory after each iteration; worst: 2.00 KiB on poly/n=100. "
+            "See whether it goes on: `gradmark run poly/n=100 -e tapegrad` with `--full`.",
         )
     ]
 
@@ -231,10 +257,10 @@ def test_allocations_are_stated_once_for_each_engine(make: Any) -> None:
         make.measurement(make.cell(engine="other"), memory=memory(0.0)),
         make.measurement(make.cell(engine="unknown"), memory=None),
     )
-    assert said(make, run) == [
+    assert said(run) == [
         (
             "info",
-            "tapegrad allocates on 2 of 3 rows, most on poly/n=100: 3.00 k per iteration. "
+            "tapegrad allocates on 2 of 3 rows; worst: 3.00 k per iteration on poly/n=100. "
             "`gradmark ops -e tapegrad` shows which operators do.",
         )
     ]
@@ -250,41 +276,41 @@ def pair(make: Any, engine: str, fresh: Memory | None, floor: float = 5000.0) ->
 
 
 def test_what_reuse_is_worth(make: Any) -> None:
-    (_, first), (level, second) = said(make, make.run(*pair(make, "x", memory(12.0))))
-    assert first.startswith("x:fresh allocates on 1 of 1 rows")
+    (_, first), (level, second) = said(make.run(*pair(make, "x", memory(12.0))))
+    assert first.startswith("x:fresh allocates on 1 of 1 row; worst: 12 per iteration on poly/n=10.")
     assert (level, second) == (
         "info",
         "reuse: poly/n=10 takes 2.50 µs on x and 5.00 µs on x:fresh, 2.00 times as long; allocations 0 and 12. "
-        "`gradmark hypothesis` measures such pairs interleaved.",
+        "`gradmark hypothesis` tests such claims.",
     )
 
 
 def test_reuse_without_allocations_known(make: Any) -> None:
-    ((_, text),) = said(make, make.run(*pair(make, "x", None)))
+    ((_, text),) = said(make.run(*pair(make, "x", None)))
     assert text.startswith("reuse: poly/n=10 takes 2.50 µs on x and 5.00 µs on x:fresh, 2.00 times as long. ")
 
 
 def test_a_pair_is_of_one_row(make: Any) -> None:
     one, other = pair(make, "x", memory())
     other = make.measurement(make.cell(engine="x:fresh", n=100))
-    assert said(make, make.run(one, other)) == []
+    assert said(make.run(one, other)) == []
     failed = make.failed("skipped", cell=make.cell(engine="x:fresh"))
-    assert not any("reuse" in text for _, text in said(make, make.run(one, failed)))
+    assert not any("reuse" in text for _, text in said(make.run(one, failed)))
 
 
 def test_a_missing_tool_is_said_once(make: Any) -> None:
     nothing = {
-        "memory": Memory(reason="memray is not installed; pip install memray"),
-        "instructions": Instructions(reason="valgrind is not installed"),
+        "memory": Memory(reason="memray is not installed; pip install memray", lacks_tool=True),
+        "instructions": Instructions(reason="valgrind is not installed", lacks_tool=True),
     }
     run = make.run(
         *(make.measurement(make.cell(n=n), **nothing) for n in (10, 100)),
         make.measurement(make.cell(n=1000), memory=Memory(reason="null computes nothing")),
     )
-    assert said(make, run) == [
+    assert said(run) == [
         (
             "info",
-            "no allocations and memory on 2 of 3 rows: memray is not installed; pip install memray. "
+            "no allocations or memory on 2 of 3 rows: memray is not installed; pip install memray. "
             "`gradmark doctor` says how to get them.",
         ),
         (
@@ -296,27 +322,62 @@ def test_a_missing_tool_is_said_once(make: Any) -> None:
 
 
 def test_other_warnings_are_said_once_with_their_rows(make: Any) -> None:
-    run = make.run(*(make.measurement(make.cell(n=n), warnings=["the clock is coarse"]) for n in (10, 100)))
-    assert said(make, run, warnings=["unsteady: x"]) == [
-        ("warning", "the clock is coarse. (poly/n=10 on tapegrad, poly/n=100 on tapegrad)")
+    coarse = Warning(code=Code.OTHER, reason="The clock is coarse.")
+    kink = Warning(code=Code.UNCHECKED, reason="it has a kink at 0")
+    run = make.run(
+        make.measurement(make.cell(n=10), warnings=[coarse]),
+        make.measurement(make.cell(n=100), warnings=[coarse, kink], samples=make.totals(1000.0, 1500.0, 1700.0)),
+    )
+    assert said(run)[1:] == [  # the first is of the unsteady row, and says so once
+        ("warning", "poly/n=10 on tapegrad, poly/n=100 on tapegrad: The clock is coarse."),
+        (
+            "warning",
+            "poly/n=100 on tapegrad: The gradient was not checked: it has a kink at 0. Choose other inputs to have it "
+            "checked.",
+        ),
     ]
 
 
-def test_a_run_that_was_interrupted(make: Any) -> None:
-    run = make.run(make.measurement(), planned=[make.cell(n=n) for n in (10, 100, 1000)])
-    assert said(make, run) == [
-        ("warning", "unfinished: 2 of 3 rows are not measured yet. `gradmark run --resume run-1` goes on.")
+def test_what_an_interrupted_run_has_not(make: Any) -> None:
+    three = Settings(processes=3)
+    planned = [make.cell(n=n) for n in (10, 100, 1000, 10_000, 100_000)]
+    run = make.run(
+        make.measurement(planned[0], samples=make.totals(1.0, 1.0, 1.0)),
+        make.measurement(planned[1], samples=make.totals(1.0)),
+        make.measurement(planned[2], samples=[]),
+        planned=planned, settings=three,
+    )  # fmt: skip
+    assert said(run) == [
+        (
+            "warning",
+            "unfinished: of 5 rows, 2 were not reached, 1 has no time yet and 1 has fewer processes than planned. "
+            "`gradmark run --resume run-1` continues the run.",
+        )
     ]
+    untimed = make.run(*(make.measurement(cell, samples=[]) for cell in planned), planned=planned, settings=three)
+    assert "of 5 rows, 5 have no time yet. `gradmark run" in said(untimed)[0][1]
+
+
+def test_a_row_that_failed_is_not_unfinished(make: Any) -> None:
+    run = make.run(make.failed("crash"), planned=[make.cell()])
+    assert not any("unfinished" in text for _, text in said(run))
+
+
+def test_an_interrupted_verb_goes_on_as_that_verb(make: Any) -> None:
+    run = make.run(planned=[make.cell()], verb="contract")
+    ((_, text),) = said(run)
+    assert text == "unfinished: of 1 row, 1 was not reached. `gradmark contract --resume run-1` continues the run."
+    assert said(make.run(planned=[make.cell()], finished=True)) == []
 
 
 def test_commands_can_be_pasted(make: Any) -> None:
     hostile = make.cell("a; rm -rf $HOME", "e\x1b[0m`x`")
-    ((_, text),) = said(make, make.run(make.failed("crash", cell=hostile)))
-    assert "`gradmark run 'a; rm -rf $HOME' -e 'e`x`'`" in text
-    ((_, text),) = said(make, make.run(make.failed("crash", cell=make.cell(file="my work.py"))))
+    ((_, text),) = said(make.run(make.failed("crash", cell=hostile)))
+    assert "`gradmark run 'a; rm -rf $HOME/n=10' -e 'e`x`'`" in text
+    ((_, text),) = said(make.run(make.failed("crash", cell=make.cell(file="my work.py"))))
     assert "`gradmark run 'my work.py' -e tapegrad`" in text
 
 
-def test_estimates_are_made_if_there_are_none(make: Any) -> None:
+def test_summaries_that_were_made_are_taken(make: Any) -> None:
     run = make.run(make.measurement(memory=memory(leaked_bytes=48.0)))
-    assert [note.text[:5] for note in without_harness(notes(run, [], []))] == ["leak:"]
+    assert notes(run, [], []) == notes(run, [], [], make.summaries(run))

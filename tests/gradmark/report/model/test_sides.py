@@ -1,92 +1,192 @@
 """Engines side by side: columns by speed, marks for winners and ties, nobody left out."""
 
 import io
+from typing import Any
 
 from rich.console import Console
 
-from gradmark.report.exports.text import markdown_sides
-from gradmark.report.model.sides import LEGEND, sides, wanted
-from gradmark.report.tables.terminal import print_sides
+from gradmark.records import Run, Settings
+from gradmark.report.exports.markdown import side_by_side
+from gradmark.report.model.sides import LEGEND, Side, answers_of, compares, comparison, wanted
+from gradmark.report.tables.terminal import print_comparison
 
 
-def run_of(make, *totals, **more):
-    times = {"primal": 50.0, "forward": 60.0, "backward": 40.0}
+def run_of(make: Any, *totals: tuple[str, float], others: Any = (), processes: int = 5, **fields: Any) -> Run:
+    """Engines on one row, by their totals, each in so many processes."""
     members = [
-        make.measurement(make.cell(engine=engine), samples=[make.sample(times={**times, "total": total})])
+        make.measurement(make.cell(engine=engine), samples=make.totals(*[total] * processes))
         for engine, total in totals
     ]
-    return make.run(*members, *more.get("others", ()))
+    return make.run(*members, *others, **fields)
 
 
-def lines(side):
+def lines(side: Side) -> dict[str, list[str]]:
     return dict(side.lines)
 
 
-def test_three_engines_are_side_by_side(make):
-    assert not wanted(run_of(make, ("a", 100.0), ("b", 200.0)))
-    assert wanted(run_of(make, ("a", 100.0), ("b", 200.0), ("c", 300.0)))
+def test_three_engines_are_side_by_side(make: Any) -> None:
+    two, three = run_of(make, ("a", 100.0), ("b", 200.0)), run_of(make, ("a", 100.0), ("b", 200.0), ("c", 300.0))
+    assert (wanted(two), wanted(three)) == (False, True)
+    assert (compares(two), compares(run_of(make, ("a", 100.0)))) == (True, False)
     alone = [make.measurement(make.cell(engine="a", params={"n": n})) for n in (20, 30)]
-    assert not wanted(run_of(make, ("a", 100.0), ("b", 200.0), ("c", 300.0), others=alone))
+    assert not wanted(make.run(*three.measurements, *alone))
 
 
-def test_columns_by_speed_with_the_winner_marked(make):
-    run = run_of(make, ("slow", 300.0), ("tapegrad", 100.0), ("manual", 200.0))
-    row, summary = sides(run, make.summaries(run))
+def test_columns_by_speed_with_the_winner_marked(make: Any) -> None:
+    found = comparison(run_of(make, ("slow", 3000.0), ("tapegrad", 1000.0), ("manual", 2000.0)))
+    row, summary = found.sides
     assert row.title == "poly/n=10"
     assert row.engines == ["tapegrad", "manual", "slow"]
-    found = lines(row)
-    assert found["total"] == ["100 ns", "200 ns", "300 ns"]
-    assert found["× fastest"] == ["1.00◀", "2.00", "3.00"]
-    assert found["× by hand"] == ["0.50", "1.00", "1.50"]
-    assert found["allocs"] == ["0", "0", "0"]
-    assert found["error"] == ["0.50 ulp"] * 3
-    assert found["Pareto"] == ["●", "", ""]
-    assert summary.title == "all 1 rows; 1 thread for every engine, one engine in a process"
+    assert lines(row)["total"] == ["1.00 µs", "2.00 µs", "3.00 µs"]
+    assert lines(row)["× fastest"] == ["1.00◀", "2.00", "3.00"]
+    assert lines(row)["× by hand"] == ["0.50", "1.00", "1.50"]
+    assert lines(row)["spread"] == ["+0 %"] * 3
+    assert lines(row)["error"] == ["0.50 ulp"] * 3
+    assert lines(row)["Pareto"] == ["●", "", ""]
+    assert summary.title == "summary of 1 row; 1 thread for every engine, one engine per process"
     assert summary.remarks == LEGEND
     assert lines(summary)["fastest"] == ["1", "0", "0"]
+    assert found.answers == ["poly/n=10: tapegrad, 1.00 µs; 2.00 times as fast as manual, 3.00 times as fast as slow"]
 
 
-def test_several_rows_have_an_overview(make):
+def test_the_time_that_is_shown_is_the_time_that_is_compared(make: Any) -> None:
+    """By medians the first would lose, by its fastest block it leads: one of the two is shown and compared."""
+    run = make.run(
+        make.measurement(make.cell(engine="a"), samples=make.totals(1000.0, 4000.0, 4000.0, 4000.0)),
+        make.measurement(make.cell(engine="b"), samples=make.totals(1040.0, 1050.0, 1050.0, 1050.0)),
+        make.measurement(make.cell(engine="c"), samples=make.totals(9000.0, 9000.0, 9000.0, 9000.0)),
+    )
+    row = comparison(run).sides[0]
+    assert row.engines == ["a", "b", "c"]
+    assert lines(row)["total"] == ["1.00 µs", "1.04 µs", "9.00 µs"]
+    assert lines(row)["× fastest"] == ["1.00=", "1.04=", "9.00"]
+
+
+def test_several_rows_have_an_overview(make: Any) -> None:
     others = [
-        make.measurement(make.cell(engine="a", params={"n": 20}), samples=[make.sample(times={"total": 100.0})]),
-        make.failed("wrong-gradient", "off", make.cell(engine="b", params={"n": 20})),
+        make.measurement(make.cell(engine="a", n=20), samples=make.totals(*[1000.0] * 5)),
+        make.failed("wrong-gradient", "off", make.cell(engine="b", n=20)),
     ]
-    run = run_of(make, ("a", 100.0), ("b", 101.0), ("c", 200.0), others=others)
-    overview = sides(run, make.summaries(run))[-2]
-    assert overview.title == "total of all rows, fastest block"
+    overview = comparison(run_of(make, ("a", 1000.0), ("b", 1010.0), ("c", 2000.0), others=others)).sides[-2]
+    assert overview.title == "total of all rows"
     assert overview.engines == ["a", "b", "c"]
     assert overview.lines == [
-        ("poly/n=10", ["100 ns=", "101 ns=", "200 ns"]),
-        ("poly/n=20", ["100 ns◀", "wrong gradient", ""]),
+        ("poly/n=10", ["1.00 µs=", "1.01 µs=", "2.00 µs"]),
+        ("poly/n=20", ["1.00 µs◀", "wrong gradient", ""]),
     ]
 
 
-def test_ties_are_shown_as_ties(make):
-    run = run_of(make, ("a", 100.0), ("b", 101.0), ("c", 200.0))
-    row, summary = sides(run, make.summaries(run))
+def test_ties_are_shown_as_ties(make: Any) -> None:
+    found = comparison(run_of(make, ("a", 1000.0), ("b", 1010.0), ("c", 2000.0)))
+    row, summary = found.sides
     assert lines(row)["× fastest"] == ["1.00=", "1.01=", "2.00"]
     assert (lines(summary)["fastest"], lines(summary)["tied"]) == (["0", "0", "0"], ["1", "1", "0"])
+    assert found.answers == ["poly/n=10: a (1.00 µs) and b (1.01 µs) tie; a is 2.00 times as fast as c"]
 
 
-def test_who_could_not_run_says_why(make):
-    others = [make.failed("unsupported", "it has no sin", make.cell(engine="d"))]
-    run = run_of(make, ("a", 100.0), ("b", 120.0), others=others)
-    row, summary = sides(run, make.summaries(run))
+def test_two_processes_settle_nothing_that_is_near(make: Any) -> None:
+    found = comparison(run_of(make, ("a", 1000.0), ("b", 1300.0), ("c", 2900.0), processes=2))
+    row, summary = found.sides
+    assert lines(row)["× fastest"] == ["1.00?", "1.30?", "2.90"]
+    assert lines(summary)["not settled"] == ["1", "1", "0"]
+    assert found.answers == [
+        "poly/n=10: a (1.00 µs) and b (1.30 µs): the order is not settled by 2 processes each; measure again with "
+        "--full; a is 2.90 times as fast as c"
+    ]
+
+
+def test_unsupported_engines_with_one_reason_are_one_line(make: Any) -> None:
+    message = "{} has no sin, which this function needs"
+    others = [
+        *(make.failed("unsupported", message.format(engine), make.cell(engine=engine)) for engine in ("d", "e")),
+        make.failed("crash", "SIGSEGV", make.cell(engine="f")),
+        *(make.measurement(make.cell(engine=engine, n=20)) for engine in "abdef"),
+    ]
+    row = comparison(run_of(make, ("a", 1000.0), ("b", 2000.0), others=others)).sides[0]
     assert row.engines == ["a", "b"]
-    assert row.remarks == ["d: unsupported: it has no sin"]
-    assert lines(summary)["rows timed"] == ["1 of 1", "1 of 1", "0 of 1"]
+    assert row.remarks == ["d and e: it has no sin, which this function needs", "f: crashed: SIGSEGV"]
 
 
-def test_what_does_not_fit_goes_below(make):
-    run = run_of(make, ("first-engine", 100.0), ("second-engine", 200.0), ("third-engine", 300.0))
+def test_engines_that_ran_nothing_are_one_line_and_no_column(make: Any) -> None:
+    def absent(engine: str, message: str, status: str = "unsupported") -> list[Any]:
+        return [
+            make.failed(status, message.format(workload), make.cell(workload, engine)) for workload in ("poly", "dot")
+        ]
+
+    others = [
+        make.measurement(make.cell("dot", "a"), samples=make.totals(*[1000.0] * 5)),
+        make.measurement(make.cell("dot", "b"), samples=make.totals(*[3000.0] * 5)),
+        *absent("d", "d has no tensors, and {} is a function of tensors"),
+        *absent("e", "no clang for {}", status="crash"),
+        *(
+            make.measurement(make.cell(workload, "numpy"), samples=[make.sample(times={"primal": 9.0})], accuracy=None)
+            for workload in ("poly", "dot")
+        ),
+    ]
+    found = comparison(run_of(make, ("a", 1000.0), ("b", 2000.0), others=others))
+    assert found.absent == [
+        "d ran nothing: it has no tensors, and this is a function of tensors",
+        "e ran nothing: crashed: no clang for poly (and 1 other reason on other rows)",
+        "numpy was not ranked: it gives no gradient",
+    ]
+    assert {engine for side in found.sides for engine in side.engines} == {"a", "b"}
+    assert all(side.remarks in ([], LEGEND) for side in found.sides)
+
+
+def test_nobody_ran(make: Any) -> None:
+    found = comparison(make.run(*(make.failed("unsupported", "no", make.cell(engine=e)) for e in "abc")))
+    assert (found.sides, found.answers) == ([], [])
+    assert found.absent == ["a ran nothing: no", "b ran nothing: no", "c ran nothing: no"]
+
+
+def test_devices_of_one_engine_compete(make: Any) -> None:
+    run = make.run(
+        *(
+            make.tensor(make.tensor_cell(engine=engine, device=device), samples=make.totals(*[total] * 5))
+            for engine, device, total in (("torch", "cpu", 9000.0), ("torch", "cuda", 1000.0), ("jax", "cpu", 4000.0))
+        )
+    )
+    row = comparison(run).sides[0]
+    assert row.title == "mlp/batch=128"
+    assert row.engines == ["torch (cuda)", "jax", "torch (cpu)"]
+    assert lines(row)["total"] == ["1.00 µs", "4.00 µs", "9.00 µs"]
+    assert answers_of(run) == [
+        "mlp/batch=128: torch (cuda), 1.00 µs; 4.00 times as fast as jax, 9.00 times as fast as torch (cpu)"
+    ]
+
+
+def test_a_first_call_that_pays_off_late_is_told(make: Any) -> None:
+    def compiled(engine: str, total: float, first: float) -> Any:
+        samples = [
+            make.sample(k, {"total": total}, once_ns={"prepare": first / 2, "first_call": first / 2}) for k in range(5)
+        ]
+        return make.measurement(make.cell(engine=engine), samples=samples)
+
+    run = make.run(compiled("jax", 1e3, 2e8), compiled("torch", 5e3, 1e5), compiled("tapegrad", 5e2, 1e4))
+    row = comparison(run).sides[0]
+    assert row.remarks == ["jax: first call 200 ms; breaks even with torch after 50.0 k calls, never with tapegrad"]
+    assert lines(row)["first call"] == ["10.0 µs", "200 ms", "100 µs"]
+
+
+def test_threads_are_said(make: Any) -> None:
+    run = run_of(make, ("a", 1000.0), ("b", 2000.0), ("c", 3000.0), settings=Settings(threads=4))
+    assert comparison(run).sides[-1].title.startswith("summary of 1 row; 4 threads for every engine")
+
+
+def test_what_does_not_fit_goes_below(make: Any) -> None:
+    found = comparison(run_of(make, ("first-engine", 1000.0), ("second-engine", 2000.0), ("third-engine", 3000.0)))
     console = Console(width=45, record=True, file=io.StringIO())
-    print_sides(sides(run, make.summaries(run))[:1], [], console)
-    heads = [line.split() for line in console.export_text().splitlines() if "-engine" in line]
-    assert heads == [["first-engine", "second-engine"], ["third-engine"]]
+    print_comparison(found, [], console)
+    heads = [line.split() for line in console.export_text().splitlines() if line.strip().endswith("-engine")]
+    assert heads[:2] == [["first-engine", "second-engine"], ["third-engine"]]
 
 
-def test_markdown(make):
-    run = run_of(make, ("a", 100.0), ("b", 200.0), ("c", 300.0))
-    text = markdown_sides(sides(run, make.summaries(run)), [])
-    assert "### poly/n=10\n\n|  | a | b | c |\n| --- | ---: | ---: | ---: |\n" in text
+def test_the_answers_come_last_on_a_terminal_and_first_in_markdown(make: Any) -> None:
+    found = comparison(run_of(make, ("a", 1000.0), ("b", 2000.0), ("c", 3000.0)))
+    console = Console(width=120, record=True, file=io.StringIO())
+    print_comparison(found, [], console)
+    answer = "poly/n=10: a, 1.00 µs; 2.00 times as fast as b, 3.00 times as fast as c"
+    assert console.export_text().splitlines()[-1] == answer
+    text = side_by_side(found, [])
+    assert text.startswith(f"- {answer}\n\n### poly/n=10\n\n|  | a | b | c |\n| --- | ---: | ---: | ---: |\n")
     assert "| × fastest | 1.00◀ | 2.00 | 3.00 |" in text

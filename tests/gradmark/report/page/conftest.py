@@ -1,27 +1,34 @@
 """Runs for the page, and a browser where there is one."""
 
+import random
 import shutil
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from gradmark.records import Memory, Phase, Run, Sample
+from gradmark.records import Accuracy, Memory, Phase, Run, Sample
 from gradmark.report.page.html import render
 from gradmark.report.page.material import Material
 from gradmark.report.page.page import page
 
+SHARES = {"primal": 0.4, "forward": 0.7, "backward": 0.3, "total": 1.0}
 HOSTILE = "<script>document.title='owned'</script>"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 def timed(process: int, total: float, blocks: int = 3) -> Sample:
-    shares = {"primal": 0.4, "forward": 0.7, "backward": 0.3, "total": 1.0}
     phases = {
-        name: Phase(how="measured", iterations=10, block_ns=[total * share + 10 * block for block in range(blocks)])
-        for name, share in shares.items()
+        name: Phase(iterations=10, block_ns=[total * share + 10 * block for block in range(blocks)])
+        for name, share in SHARES.items()
     }
-    return Sample(process=process, phases=phases, once_ns={"first_call": 20 * total}, harness_ns=30.0, clock_ns=1.0)
+    return Sample(
+        process=process,
+        phases=phases,
+        once_ns={"prepare": 5 * total, "first_call": 20 * total},
+        harness_ns=30.0,
+        clock_ns=1.0,
+    )
 
 
 @pytest.fixture(scope="session")
@@ -42,6 +49,32 @@ def several(make: Any) -> Run:
     found.append(make.failed("wrong-gradient", "off by <b>2</b>", make.cell("tree", "tapegrad", 4)))
     found.append(make.measurement(make.cell("bare", "tapegrad", 1), memory=Memory(reason="memray is not installed")))
     found.append(make.tensor(samples=[timed(0, 9000.0)]))
+    return make.run(*found)
+
+
+@pytest.fixture(scope="session")
+def noisy(make: Any) -> Run:
+    """What a shared machine gives: processes in a fast or a slow state, phases that met different ones, gaps."""
+    draw = random.Random(12)
+    found = []
+    for n in (10, 100, 1000):
+        for engine, cost in (("tapegrad", 100.0), ("jax", 104.0), ("torch", 900.0), ("manual", 60.0)):
+            samples = []
+            for process in range(5):
+                phases = {}
+                for name, share in SHARES.items():
+                    state = draw.choice((1.0, 1.7)) * (1 + draw.expovariate(15))
+                    blocks = [n * cost * share * state * (1 + draw.expovariate(10)) for _ in range(8)]
+                    phases[name] = Phase(iterations=10, block_ns=blocks)
+                once = {"prepare": draw.uniform(1e4, 1e5), "first_call": draw.uniform(1e5, 1e6)}
+                samples.append(Sample(process=process, phases=phases, once_ns=once, harness_ns=30.0, clock_ns=1.0))
+            memory = Memory(allocations=draw.choice((0.0, 2.5)), peak_bytes=draw.randrange(1000, 10**6))
+            error = 10.0 ** -draw.uniform(9, 17)
+            accuracy = Accuracy(reference="mpmath", relative_error=error, ulps=error / 1e-16, tolerance=1e-6)
+            cell = make.cell("poly", engine, n)
+            found.append(make.measurement(cell, samples=samples, memory=memory, accuracy=accuracy, operations=2 * n))
+    found.append(make.measurement(make.cell("tree", "tapegrad", 4), accuracy=None, memory=None))
+    found.append(make.failed("unsupported", "no tensors", make.cell("tree", "jax", 4)))
     return make.run(*found)
 
 

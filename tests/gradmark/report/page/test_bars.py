@@ -1,25 +1,44 @@
 from typing import Any
 
-from gradmark.records import Memory
+import pytest
+
+from gradmark.records import Memory, Run
 from gradmark.report.page import bars
 from gradmark.report.page.material import Material
 
 
 def test_bars_compare_the_engines_on_one_workload(material: Material) -> None:
     found = bars.phases(material)
+    assert found.heads == ["forward", "backward", "bwd/fwd"]
     assert [(bar.workload, bar.first, bar.second, bar.numbers) for bar in found.bars[:2]] == [
-        ("poly/n=10", 24.1, 10.5, ["738 ns", "322 ns", "0.43"]),
-        ("poly/n=10", 69.9, 30.1, ["2.14 µs", "922 ns", "0.43"]),
+        ("poly/n=10", 23.333, 10.0, ["700 ns", "300 ns", "0.43"]),
+        ("poly/n=10", 70.0, 30.0, ["2.10 µs", "900 ns", "0.43"]),
     ]
+
+
+def test_lengths_are_proportional_to_the_numbers_and_the_ratio_is_their_quotient(noisy: Run) -> None:
+    material = Material([noisy])
+    rows = {(row.workload, row.engine): row for row in material.rows}
+    drawn = bars.phases(material).bars
+    assert len(drawn) == 13
+    longest: dict[str, float] = {}
+    for bar in drawn:
+        row = rows[bar.workload, bar.engine]
+        forward, backward = row.numbers["forward"].value, row.numbers["backward"].value
+        assert bar.second / bar.first == pytest.approx(backward / forward, rel=1e-3)
+        assert row.numbers["backward_forward"].value == backward / forward
+        longest[bar.workload] = max(longest.get(bar.workload, 0.0), bar.first + bar.second)
+    assert longest == pytest.approx(dict.fromkeys(longest, 100.0), abs=0.01)
 
 
 def test_memory_bars_are_retained_and_the_rest_of_the_peak(material: Material) -> None:
     found = bars.memory(material)
     first = found.bars[0]
-    assert (first.first, first.second, first.numbers) == (60.0, 40.0, ["1000 B", "600 B", "0", "20"])
-    assert found.gaps == ["1 rows of tapegrad: memray is not installed."]
+    assert found.heads == ["allocs", "peak", "retained", "tape"]
+    assert (first.first, first.second, first.numbers) == (60.0, 40.0, ["0", "1000 B", "600 B", "20"])
+    assert found.gaps == ["1 row of tapegrad: memray is not installed."]
 
 
 def test_no_bars_without_numbers(make: Any) -> None:
     found = bars.memory(Material([make.run(make.measurement(memory=Memory(reason="memray is not installed")))]))
-    assert (found.bars, found.gaps) == ([], ["1 rows of tapegrad: memray is not installed."])
+    assert (found.bars, found.gaps) == ([], ["1 row of tapegrad: memray is not installed."])

@@ -3,9 +3,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from gradmark.records import Accuracy, Memory, Verdict
+from gradmark.records import Accuracy, Memory, Settings, Verdict
 from gradmark.report.page.cards import cards
 from gradmark.report.page.material import Material
+from gradmark.report.page.page import page
 
 
 def said(*measurements: Any, make: Any, promises: Any = (), gate: Any = None) -> list[tuple[str, str, str]]:
@@ -15,6 +16,7 @@ def said(*measurements: Any, make: Any, promises: Any = (), gate: Any = None) ->
 def test_cards_without_data_say_what_to_do(make: Any) -> None:
     nothing = make.measurement(accuracy=None, memory=Memory(reason="memray is not installed"))
     assert said(nothing, make=make) == [
+        ("Rows", "good", "Timed: 1 of 1 row."),
         ("Contract", "none", "`gradmark contract` measures what it needs."),
         ("Gradients", "none", "No engine of this run gives a gradient."),
         ("Allocations", "none", "No row has a count: memray is not installed."),
@@ -30,14 +32,15 @@ def test_cards_without_data_say_what_to_do(make: Any) -> None:
 def test_cards_of_a_good_run(make: Any) -> None:
     rows = [make.measurement(make.cell(n=n), operations=n) for n in (10, 100, 1000, 10000)]
     promises = [Verdict(claim="c", verdict="kept", evidence=["e"], engine="tapegrad")]
-    gate = Verdict(claim="g", verdict="kept", evidence=["against the file: 9 pass", "more"])
+    gate = Verdict(claim="g", verdict="kept", evidence=["against gradmark-baseline.json: 9 pass", "more"])
     assert said(*rows, make=make, promises=promises, gate=gate) == [
-        ("Contract", "good", "1 of 1 promises are kept."),
+        ("Rows", "good", "Timed: 4 of 4 rows."),
+        ("Contract", "good", "Kept: 1 of 1 promise."),
         ("Gradients", "good", "All 4 gradients are within their tolerance; the least exact has 16.0 digits "
          "(poly/n=10 on tapegrad)."),
-        ("Allocations", "good", "4 of 4 rows allocate nothing in steady state."),
-        ("Scaling", "good", "7 of 7 costs grow at most linearly."),
-        ("Gate", "good", "Against the file: 9 pass."),
+        ("Allocations", "good", "None in steady state on 4 of 4 rows."),
+        ("Scaling", "good", "At most linear: 8 of 8 costs."),
+        ("Gate", "good", "Against gradmark-baseline.json: 9 pass."),
     ]  # fmt: skip
 
 
@@ -57,13 +60,29 @@ def test_cards_of_a_bad_run(make: Any) -> None:
         Verdict(claim="d", verdict="kept", evidence=["e"], engine="slow"),
     ]
     found = {title: (state, text) for title, state, text in said(*rows, wrong, make=make, promises=promises)}
-    assert found["Contract"] == ("bad", "1 of 2 promises are kept; broken by slow (1).")
-    assert found["Gradients"] == ("bad", "1 of 5 gradients are wrong: tree/n=10 on tapegrad.")
+    assert found["Contract"] == ("bad", "Kept: 1 of 2 promises; broken by slow (1).")
+    assert found["Gradients"] == ("bad", "1 of 5 gradients wrong: tree/n=10 on tapegrad.")
     assert found["Allocations"] == (
         "doubt",
-        "0 of 4 rows allocate nothing in steady state; most has poly/n=10000 on tapegrad: 10.0 k per iteration.",
+        "None in steady state on 0 of 4 rows; worst: poly/n=10000 on tapegrad, 10.0 k per iteration.",
     )
-    assert found["Scaling"] == ("bad", "3 of 4 costs grow at most linearly; not so: total of poly tapegrad, n^2.00.")
+    assert found["Scaling"] == ("bad", "At most linear: 3 of 4 costs; superlinear: total of poly/n=*@tapegrad, n^2.00.")
+
+
+def test_rows_without_a_time_are_counted_as_the_notes_count_them(make: Any) -> None:
+    cells = [make.cell(n=n) for n in range(1, 228)]
+    timed = [make.measurement(cell) for cell in cells[:100]]
+    untimed = [make.measurement(cell, samples=[]) for cell in cells[100:219]]
+    run = make.run(*timed, *untimed, planned=cells, settings=Settings(processes=1))
+    card = cards(Material([run]), [], None)[0]
+    assert (card.word, card.text) == ("unfinished", "Timed: 100 of 227 rows; 127 not timed yet.")
+    (note,) = [note.text for note in page([run]).notes if note.text.startswith("unfinished")]
+    assert "of 227 rows, 8 were not looked at, 119 have no time yet, 0 have fewer processes" in note
+
+
+def test_failed_rows_are_not_waiting(make: Any) -> None:
+    rows = [make.measurement(), make.failed("crash", cell=make.cell(n=1)), make.failed("skipped", cell=make.cell(n=2))]
+    assert said(*rows, make=make)[0] == ("Rows", "bad", "Timed: 1 of 3 rows; 1 failed; 1 unsupported or skipped.")
 
 
 @pytest.mark.parametrize(

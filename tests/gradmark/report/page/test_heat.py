@@ -31,9 +31,9 @@ def test_heat_is_logarithmic_over_three_decades() -> None:
 def test_engines_side_by_side(material: Material) -> None:
     found = heat.side_by_side(material)
     assert found is not None
-    assert [square.text for square in found.rows[0].squares] == ["1.00 µs · 1.00 ×", "3.00 µs · 3.00 ×"]
+    assert [square.text for square in found.rows[0].squares] == ["1.00 µs · × 1.00◀", "3.00 µs · × 3.00"]
     assert found.rows[-1].name == "geometric mean of 7"
-    assert found.rows[-1].squares[0].text == "1.00 ×"
+    assert found.rows[-1].squares[0].text == "× 1.00"
 
 
 def test_an_engine_without_gradients_does_not_compete(make: Any) -> None:

@@ -34,6 +34,13 @@ def test_runs_of_other_machines_and_settings_are_left_out(make: Any) -> None:
     }
 
 
+def test_a_run_that_was_continued_in_another_file_counts_once(make: Any) -> None:
+    begun = make.run(make.measurement(samples=[]), id="one")
+    whole = make.run(make.measurement(), id="one")
+    for runs in ([begun, whole], [whole, begun]):
+        assert [len(run.measurements[0].samples) for run in Material(runs).runs] == [1]
+
+
 def test_no_run_is_an_error() -> None:
     with pytest.raises(GradmarkError, match="Expected one run or more for a report, got none"):
         Material([])

@@ -2,7 +2,9 @@ from typing import Any
 
 import msgspec
 
-from gradmark.records import Run, Verdict
+from gradmark.records import Run, Settings, Verdict
+from gradmark.report.model import sides
+from gradmark.report.page.material import Material
 from gradmark.report.page.page import page
 
 
@@ -45,7 +47,7 @@ def test_verdicts_are_the_gates_the_contracts_and_the_hypotheses(several: Run) -
 def test_fits_in_words(several: Run) -> None:
     fit = page([several]).growth[0]
     assert (fit.name, fit.metric, fit.exponent, fit.interval, fit.verdict) == (
-        "poly tapegrad",
+        "poly/n=*@tapegrad",
         "primal",
         "1.00",
         "0.98 to 1.02",
@@ -56,3 +58,70 @@ def test_fits_in_words(several: Run) -> None:
 def test_only_charts_with_views_are_drawn(make: Any) -> None:
     found = page([make.run(make.failed("crash", "SIGSEGV"))])
     assert found.charts == []
+
+
+def test_answers_are_the_terminals_and_engines_that_ran_nothing_are_a_line(make: Any, noisy: Run) -> None:
+    lacking = [make.failed("unsupported", "no scalars", make.cell("poly", "tinygrad", n)) for n in (10, 100, 1000)]
+    run = msgspec.structs.replace(noisy, measurements=[*noisy.measurements, *lacking])
+    found = page([run])
+    terminal = sides.comparison(run)
+    assert found.answers == terminal.answers
+    assert [answer.split(":")[0] for answer in found.answers] == ["poly/n=10", "poly/n=100", "poly/n=1000"]
+    assert found.absent == terminal.absent == ["tinygrad ran nothing: no scalars"]
+    assert found.engines is not None
+    assert "tinygrad" not in found.engines.heads
+
+
+def test_one_engine_has_no_answer(make: Any) -> None:
+    found = page([make.run(make.measurement())])
+    assert (found.answers, found.absent) == ([], [])
+
+
+def test_a_run_of_many_engines_and_operators_stand_on_one_page(make: Any) -> None:
+    """Workers of more than four engines are forked; together with `ops` such a run vanished."""
+    engines = [make.measurement(make.cell(engine=f"e{k}")) for k in range(5)]
+    many = make.run(*engines, id="many", started="2026-01-01", settings=Settings(forked=True, processes=2))
+    operator = make.cell("operator", n=None, suite="operators", params={"operation": "nothing"})
+    ops = make.run(make.measurement(operator), id="ops", started="2026-01-02", settings=Settings(full=True))
+    found = page([many, ops])
+    assert len(found.grid.lines) == 6
+    (note,) = [note.text for note in found.notes if "run many" in note.text]
+    assert note == (
+        "5 rows of run many: a quick run, with fewer processes and blocks, so its fastest blocks are a little slower; "
+        "processes forked from one import of each engine, unlike those of ops."
+    )
+
+
+def test_each_unfinished_run_names_its_own_command(make: Any) -> None:
+    old = make.run(id="old", started="2026-01-01", planned=[make.cell("poly"), make.cell("tree")], verb="contract")
+    new = make.run(make.measurement(), id="new", started="2026-01-02", planned=[make.cell("poly")], finished=True)
+    (note,) = [note.text for note in page([old, new]).notes if note.text.startswith("unfinished")]
+    assert note == (
+        "unfinished: of 1 row, 1 were not looked at, 0 have no time yet, 0 have fewer processes than planned. "
+        "`gradmark contract --resume old` goes on."
+    )
+
+
+def test_engines_of_different_runs_share_no_rounds(make: Any) -> None:
+    """Process 0 of one run was not measured in turns with process 0 of another: no order is settled by that."""
+    samples = [make.sample(process, {"total": 1000.0 + process}) for process in range(6)]
+    slower = [make.sample(process, {"total": 1200.0 + process}) for process in range(6)]
+    runs = [
+        make.run(make.measurement(make.cell(engine=engine), samples=s), id=engine, started=f"2026-01-0{day}")
+        for day, (engine, s) in enumerate((("a", samples), ("b", slower)), 1)
+    ]
+    material = Material(runs)
+    (row,) = material.standings.values()
+    assert {standing.engine: standing.rounds for standing in row} == {"a": 6, "b": 0}
+    assert [sample.process for sample in material.run.measurements[1].samples] == list(range(6))
+
+
+def test_a_hypothesis_whose_arms_come_from_different_runs_does_not_end_the_report(make: Any) -> None:
+    def run(engine: str, count: int, started: str) -> Run:
+        samples = [make.sample(process) for process in range(count)]
+        made: Run = make.run(make.measurement(make.cell("reuse", engine, None), samples=samples), id=started)
+        return msgspec.structs.replace(made, started=started)
+
+    found = page([run("tapegrad", 7, "2026-01-01"), run("tapegrad:fresh", 3, "2026-01-02")])
+    (verdict,) = [verdict for verdict in found.verdicts if verdict.claim == "reusing the tape reduces time"]
+    assert verdict.verdict == "undecided"

@@ -1,27 +1,23 @@
 from typing import Any
 
-import msgspec
-
-from gradmark.records import Accuracy, Memory
-from gradmark.report.page import points
+from gradmark.records import Accuracy, Memory, Run
+from gradmark.report.model import sides
+from gradmark.report.page import heat, points
 from gradmark.report.page.material import Material
-
-
-def test_digits() -> None:
-    assert [points.digits(error) for error in (1e-9, 0.0, 1e-30, 5.0, float("nan"))] == [9.0, 17.0, 17.0, 0.0, 0.0]
 
 
 def test_accuracy_beside_time(make: Any, material: Material) -> None:
     chart = points.accuracy(material)
     assert [view.keys for view in chart.views] == [["scalar"], ["operators"], ["tensor"]]
-    assert chart.views[2].series[0].text == ["mlp/batch=128/dtype=float32 on tapegrad: 2.0e-07 relative; 9.01 µs"]
+    assert chart.views[2].series[0].text == ["mlp/batch=128 on tapegrad: error 2.0e-07; 9.00 µs"]
     assert points.accuracy(Material([make.run(make.failed("crash"))])).missing.startswith("No gradient was checked")
 
 
 def test_first_call_against_steady_state(material: Material) -> None:
     view = points.first_call(material).views[0]
     assert [(one.name, one.style) for one in view.series][::2] == [("tapegrad", "points"), ("equal", "dashed")]
-    assert view.summary.startswith("The first call costs most, in iterations, on ")
+    assert view.summary == "The first call costs most, in iterations, on poly/n=10 on tapegrad: 25.0."
+    assert view.series[0].text[0] == "poly/n=10 on tapegrad: first 25.0 µs, then 1.00 µs: 25.0 iterations"
 
 
 def test_the_front_is_what_nobody_beats(make: Any) -> None:
@@ -35,10 +31,10 @@ def test_the_front_is_what_nobody_beats(make: Any) -> None:
         )
 
     run = make.run(
-        measured("fast", 100, 2000, 1e-10),
-        measured("small", 200, 1000, 1e-10),
-        measured("exact", 300, 3000, 1e-16),
-        measured("beaten", 300, 3000, 1e-10),
+        measured("fast", 100, 2 << 20, 1e-10),
+        measured("small", 200, 1 << 20, 1e-10),
+        measured("exact", 300, 3 << 20, 1e-16),
+        measured("beaten", 1400, (1 << 20) - 20_000, 1e-10),
     )
     (view,) = points.pareto(Material([run])).views
     assert [(one.name, one.style) for one in view.series] == [
@@ -48,53 +44,31 @@ def test_the_front_is_what_nobody_beats(make: Any) -> None:
         ("beaten, beaten", "open"),
     ]
     assert view.summary == (
-        "On the front: fast (10.0 digits), small (10.0 digits), exact (16.0 digits). Open marks are beaten."
+        "Pareto-optimal: fast (10.0 digits), small (10.0 digits), exact (16.0 digits). Open marks are beaten."
     )
+
+
+def test_winners_ratios_fronts_and_digits_are_the_terminals(noisy: Run) -> None:
+    material = Material([noisy])
+    terminal = {side.title: side for side in sides.comparison(noisy).sides}
+    fronts = {view.keys[0]: view for view in points.pareto(material).views}
+    maps = heat.side_by_side(material)
+    assert maps is not None
+    assert len(fronts) == 3
+    for row in maps.rows[:-1]:
+        side = terminal[row.name]
+        lines = dict(side.lines)
+        squares = dict(zip(maps.heads, row.squares, strict=True))
+        for place, engine in enumerate(side.engines):
+            assert squares[engine].text == f"{lines['total'][place]} · × {lines['× fastest'][place]}"
+        best = min(float(square.value) for square in row.squares if square.value)
+        for standing in material.standings[row.name]:
+            assert standing.ratio == float(squares[standing.engine].value) / best
+        optimal = {e for e, mark in zip(side.engines, lines["Pareto"], strict=True) if mark}
+        assert {one.name for one in fronts[row.name].series if one.style == "points"} == optimal
+        assert sum("◀" in square.text for square in row.squares) <= 1
 
 
 def test_one_engine_has_no_front(make: Any) -> None:
     missing = "No workload has time, memory and accuracy on two engines or more."
     assert points.pareto(Material([make.run(make.measurement())])).missing == missing
-
-
-def runs(make: Any, *totals: float) -> list[Any]:
-    return [
-        make.run(
-            make.measurement(samples=[make.sample(times={"total": total})]),
-            id=f"r{day}",
-            started=f"2026-01-{day:02}T00:00",
-        )
-        for day, total in enumerate(totals, 1)
-    ]
-
-
-def test_history_is_a_series_with_its_changes(make: Any) -> None:
-    chart = points.history(Material(runs(make, *[100.0] * 6, *[200.0] * 6)))
-    view, allocations = chart.views
-    assert (view.keys, allocations.keys[1]) == (["poly/n=10 · tapegrad", "total, fastest block"], "allocations")
-    assert [(one.name, one.style, one.x, one.y) for one in view.series] == [
-        ("this machine", "joined", list(range(12)), [100] * 6 + [200] * 6),
-        ("change", "change", [6], [200]),
-    ]
-    assert view.x.names[:2] == ["2026-01-01 00:00", "2026-01-02 00:00"]
-    assert view.summary == (
-        "From 100 ns to 200 ns over 12 runs. A new level begins at 2026-01-07 00:00. "
-        "Times of different days are shown, not judged."
-    )
-
-
-def test_history_tells_other_machines_apart(make: Any) -> None:
-    first, second = runs(make, 100.0, 200.0)
-    first = msgspec.structs.replace(first, environment=msgspec.structs.replace(first.environment, cpu="M1"))
-    view = points.history(Material([first, second])).views[0]
-    assert [(one.name, one.x) for one in view.series] == [
-        ("this machine", [1]),
-        ("another machine or way of measuring", [0]),
-    ]
-
-
-def test_history_needs_two_runs_with_a_row_in_common(make: Any) -> None:
-    one = make.run(make.measurement())
-    other = make.run(make.measurement(make.cell("tree")), id="run-2")
-    assert points.history(Material([one])).missing.startswith("One run was given; `gradmark report RUN RUN …`")
-    assert points.history(Material([one, other])).missing == "The runs have no row in common."

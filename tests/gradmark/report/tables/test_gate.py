@@ -1,22 +1,32 @@
-from gradmark.records.finding import Finding, Gate
-from gradmark.report.tables.gate import amount, lines, markdown
+import pytest
+
+from gradmark.records import Budget
+from gradmark.records.finding import Finding, FindingCode, Gate
+from gradmark.report.tables.gate import SENTENCES, amount, lines, markdown, sentence
 
 FOUND = [
     Finding(
-        cell="poly@e", metric="allocations", word="fail", before=0, now=12, limit=0, reason="the budget allows 0 more"
+        cell="poly@e",
+        metric="allocations",
+        word="fail",
+        code=FindingCode.OVER,
+        before=0,
+        now=12,
+        limit=0,
+        budget=Budget(),
     ),
     Finding(cell="poly@e", metric="tape_instructions", word="pass", before=20, now=20, limit=20),
     Finding(cell="tree@e", metric="total", word="inconclusive", before=1000.0, now=1060.0, reason="too | noisy"),
-    Finding(cell="new@e", metric="status", word="new", reason="not in the baseline"),
+    Finding(cell="new@e", metric="status", word="new", code=FindingCode.NEW),
 ]
-GATE = Gate(against="gradmark-baseline.json", findings=FOUND, notes=["python: 3.11 in the baseline, 3.12 here"])
+GATE = Gate(against="gradmark-baseline.json", findings=FOUND, differing={"python": ("3.11", "3.12")})
 
 
 def test_lines_begin_with_what_is_wrong_and_end_with_the_answer():
     assert lines(GATE) == [
         "fail         poly@e allocations: 0 → 12: the budget allows 0 more",
         "inconclusive tree@e total: 1.00 µs → 1.06 µs (+6.0 %): too | noisy",
-        "new          new@e status: not in the baseline",
+        "new          new@e status: not in the baseline; `gradmark baseline update` adds it",
         "note         python: 3.11 in the baseline, 3.12 here",
         "fail against gradmark-baseline.json: 1 fail, 1 inconclusive, 1 new, 1 pass",
     ]
@@ -36,12 +46,91 @@ def test_markdown():
         "|---|---|---|---|---|",
         "| ❌ | `poly@e` | allocations | 0 → 12 | the budget allows 0 more |",
         "| ❔ | `tree@e` | total | 1.00 µs → 1.06 µs (+6.0 %) | too \\| noisy |",
-        "| 🆕 | `new@e` | status |  | not in the baseline |",
+        "| 🆕 | `new@e` | status |  | not in the baseline; `gradmark baseline update` adds it |",
         "",
         "- python: 3.11 in the baseline, 3.12 here",
+    ]
+
+
+def finding(code, metric="total", **numbers):
+    return Finding(cell="c", metric=metric, word="fail", code=code, **numbers)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (finding(FindingCode.WITHIN), ""),
+        (finding(FindingCode.OVER, budget=Budget()), "the budget allows 0 more"),
+        (finding(FindingCode.OVER, budget=Budget(share=0.05)), "the budget allows 5% more"),
+        (finding(FindingCode.OVER, budget=Budget(factor=10.0)), "the budget allows 10 times as much"),
+        (
+            finding(FindingCode.OVER, budget=Budget(share=0.05), noise=0.003, p_value=0.00024, ratios=[1.08, 1.09]),
+            "noise 0.3 %, p = 0.00024, measured twice: +8.0 %, +9.0 %; the budget allows 5% more",
+        ),
+        (finding(FindingCode.BETTER, "allocations"), "`gradmark baseline update` records it"),
+        (finding(FindingCode.BETTER, noise=0.01, p_value=1.0), "noise 1.0 %, p = 1"),  # no baseline has times
+        (
+            finding(FindingCode.VANISHED),
+            "in the baseline, but not measured; if that is intended, `gradmark baseline update` removes it",
+        ),
+        (finding(FindingCode.STATUS, statuses=("ok", "crash"), detail="bang"), "crash, was ok: bang"),
+        (finding(FindingCode.STATUS, statuses=("error", "error"), detail="bang"), "still error: bang"),
+        (
+            finding(FindingCode.STATUS, statuses=("ok", "crash"), detail="bang", once=True),
+            "seen once, but not again: crash, was ok: bang",
+        ),
+        (
+            finding(FindingCode.REPAIRED, statuses=("error", "ok")),
+            "works now, was error; `gradmark baseline update` records it",
+        ),
+        (
+            finding(FindingCode.ELSEWHERE, differing={"numpy": ("2.3", "2.4"), "libc": ("none", "musl")}),
+            "numpy: 2.3 in the baseline, 2.4 here; libc: none in the baseline, musl here",
+        ),
+        (finding(FindingCode.MISSING, detail="no room"), "could not be obtained: no room"),
+        (finding(FindingCode.ON_DEMAND, detail="counted only with --instructions"), "counted only with --instructions"),
+        (finding(FindingCode.TOO_SHORT), "too short: the cost of an empty call is not known well enough"),
+        (
+            finding(FindingCode.NEAR, noise=0.02, p_value=0.3),
+            "noise 2.0 %, p = 0.3; may or may not be within the budget; more pairs (--pairs) or a quieter "
+            "machine would decide",
+        ),
+        (
+            finding(FindingCode.LOST, statuses=("ok", "timeout"), detail="60 s"),
+            "stopped working while it was timed: timeout, was ok: 60 s",
+        ),
+        (finding(None, reason="in words"), "in words"),
+    ],
+)
+def test_sentences(said, expected):
+    assert sentence(said) == expected
+
+
+def test_every_code_has_a_sentence():
+    assert list(SENTENCES) == list(FindingCode)
+
+
+def test_what_was_not_compared_is_said_once():
+    gate = Gate(
+        against="b",
+        findings=[
+            Finding(cell="c", metric="allocations", word="not compared", code=FindingCode.ELSEWHERE),
+            Finding(cell="d", metric="allocations", word="not compared", code=FindingCode.ELSEWHERE),
+            Finding(cell="d", metric="instructions", word="not compared", code=FindingCode.ON_DEMAND),
+        ],
+        differing={"libc": ("glibc", "musl")},
+        notes=["times: floors"],
+    )
+    assert lines(gate) == [
+        "note         libc: glibc in the baseline, musl here",
+        "note         not compared because of that: allocations; the rest compares on any machine",
+        "note         times: floors",
+        "pass against b: 3 not compared",
     ]
 
 
 def test_amounts_have_units():
     assert [amount(m, 2048) for m in ("peak_bytes", "total", "allocations")] == ["2.00 KiB", "2.05 µs", "2048"]
     assert amount("gradient_error", 1.23e-15) == "1.2e-15"
+    assert [amount("allocations", count) for count in (1234567, 1234568, 0.5)] == ["1234567", "1234568", "0.5"]
+    assert amount("allocations", None) == "n/a"

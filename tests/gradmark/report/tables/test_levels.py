@@ -1,4 +1,5 @@
-from gradmark.analyse.histories import Found, Histories, History, Point, Together
+from gradmark.analyse.histories import ChangePoint, Histories, History, Point, Together
+from gradmark.records import Number
 from gradmark.report.tables.levels import levels
 
 
@@ -6,15 +7,15 @@ def series(name, floors, engine="e", step=None, hours=24):
     """One point a day, or every so many hours; `step` is the place of a change."""
     times = [divmod(hours * place, 24) for place in range(len(floors))]
     points = [
-        Point(run=f"r{place:02}", started=f"2026-01-{day + 1:02}T{hour:02}:00:00+00:00", floor_ns=ns)
+        Point(run=f"r{place:02}", started=f"2026-01-{day + 1:02}T{hour:02}:00:00+00:00", number=Number(value=ns))
         for place, ((day, hour), ns) in enumerate(zip(times, floors, strict=True))
     ]
-    found = [] if step is None else [Found(run=points[step].run, started=points[step].started, ratio=1.2)]
-    return History(cell=f"{name}/float64/cpu@{engine}", engine=engine, machine="m", points=points, changes=found)
+    found = [] if step is None else [ChangePoint(run=points[step].run, started=points[step].started, ratio=1.2)]
+    return History(cell=f"{name}@{engine}", row=name, engine=engine, machine="m", points=points, changes=found)
 
 
 def drawn(*members, together=(), columns=80):
-    return levels(Histories(series=list(members), together=list(together)), "m", "total", columns)
+    return levels(Histories(metric="total", newest="m", series=list(members), together=list(together)), "m", columns)
 
 
 def test_one_series_is_drawn_as_times():
@@ -34,7 +35,7 @@ def test_one_series_is_drawn_as_times():
         "       └────────────────────────────",
         "                          ^",
         "        2026-01-01        2026-01-04",
-        "        o poly/float64/cpu",
+        "        o poly",
         "^ a new level begins: 2026-01-03",
     ]
 
@@ -57,8 +58,7 @@ def test_several_are_drawn_against_their_first_points_and_what_stepped_is_on_top
         "     └────────────────────────────",
         "                                 ^",
         "      2026-01-01        2026-01-03",
-        "      o slow/float64/cpu",
-        "      x flat/float64/cpu",
+        "      o slow   x flat",
         "^ a new level begins: 2026-01-03",
     ]
 
@@ -71,15 +71,14 @@ def test_noise_does_not_fill_the_plot():
 
 def test_what_all_of_an_engine_did_is_marked_once():
     one, other = series("a", [1.0, 1.0, 2.0], step=2), series("b", [1.0, 1.0, 2.0], step=2)
-    together = Together(engine="e", machine="m", changes=[Found(run="r01", started="", ratio=2.0)])
+    together = Together(engine="e", machine="m", changes=[ChangePoint(run="r01", started="", ratio=2.0)])
     assert drawn(one, other, together=[together])[-1] == "^ a new level begins: 2026-01-02, 2026-01-03"
 
 
 def test_many_series_are_left_to_who_asks_for_them():
     found = drawn(*(series(f"w{k}", [100.0, 100.0 + k]) for k in range(8)))
-    assert found[-3:] == [
-        "      o w7/float64/cpu   x w6/float64/cpu   + w5/float64/cpu",
-        "      * w4/float64/cpu   # w3/float64/cpu   % w2/float64/cpu",
+    assert found[-2:] == [
+        "      o w7   x w6   + w5   * w4   # w3   % w2",
         "2 more moved less and are not drawn; `gradmark history WORKLOAD` draws them",
     ]
 
@@ -101,3 +100,10 @@ def test_one_point_is_no_line_and_a_narrow_terminal_no_place():
     two = series("poly", [1.0, 1.0])
     assert drawn(two, columns=30) == ["", "no plot: 30 columns are too narrow for one"]
     assert max(map(len, drawn(two, columns=36))) <= 36
+
+
+def test_a_count_that_began_at_zero_is_drawn_as_it_is():
+    none, some = series("none", [0.0, 0.0]), series("some", [0.0, 3.0], step=1)
+    found = levels(Histories(metric="allocations", newest="m", series=[none, some], together=[]), "m", 80)
+    assert found[1] == "e: allocs"
+    assert found[-2:] == ["      o some   x none", "^ a new level begins: 2026-01-02"]

@@ -9,24 +9,26 @@ from rich.console import Console
 
 from gradmark.records import Memory
 from gradmark.report.model.notes import Note
-from gradmark.report.model.tables import Table
+from gradmark.report.model.suites import Table
 from gradmark.report.tables.terminal import print_tables
 
 TABLE = """\
 scalar
-                                                                            grad/primal
-workload   engine     primal  forward  backward           total  bwd/fwd  (theory: ≤ 4)   ops/s  allocs      peak  tape     error
-─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-poly/n=10  tapegrad  1.00 µs  2.00 µs   ~500 ns         2.50 µs    ~0.25           2.50  8.00 M       0  4.00 KiB    20  0.50 ulp
-poly/n=10  null         4 ns      n/a       n/a             n/a      n/a            n/a     n/a     n/a       n/a   n/a  0.50 ulp
+                                                                                    grad/primal
+workload   engine     primal  forward  backward           total  spread  bwd/fwd  (theory: ≤ 4)   ops/s  allocs      peak  tape     error  first call
+─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+poly/n=10  tapegrad  1.00 µs  2.00 µs   ~500 ns         2.50 µs    +0 %    ~0.25           2.50  8.00 M       0  4.00 KiB    20  0.50 ulp     7.00 µs
+poly/n=10  null         4 ns      n/a       n/a             n/a     n/a      n/a            n/a     n/a     n/a       n/a   n/a  0.50 ulp     7.00 µs
 poly/n=10  bad                                   wrong gradient
-~ derived, not timed by itself: backward is total less forward
-times are medians; ratios and rates are of the fastest blocks
+times: fastest block over all processes; ratios and rates are computed from them
+spread: how far the typical process lies above the fastest
+~ computed: one part of an iteration is total − the other part
 n/a forward, backward, total, bwd/fwd, grad/primal, ops/s (null): the engine only evaluates
+n/a spread (null): one process has no spread
 n/a allocs, peak (null): not measured
 n/a tape (null): the engine does not say
 
-info: A note."""  # noqa: E501  what is shown at 140 columns
+info: A note."""  # noqa: E501  what is shown at 150 columns
 FAILED = """\
 scalar
 workload      total
@@ -45,14 +47,15 @@ def printed(tables: Sequence[Table], notes: Sequence[Note] = (), width: int = 12
 
 
 def test_a_table(make: Any) -> None:
+    times = {"primal": 1000.0, "forward": 2000.0, "total": 2500.0}
     tables = make.tables(
-        make.measurement(samples=[make.sample(derived=["backward"])]),
+        make.measurement(samples=[make.sample(k, times) for k in range(2)]),
         make.measurement(
             make.cell(engine="null"), samples=[make.sample(times={"primal": 4.0})], tape=None, memory=None
         ),
         make.failed("wrong-gradient", cell=make.cell(engine="bad")),
     )
-    lines = [line.rstrip() for line in printed(tables, [Note(level="info", text="A note.")], 140).splitlines()]
+    lines = [line.rstrip() for line in printed(tables, [Note(level="info", text="A note.")], 150).splitlines()]
     assert "\n".join(lines) == TABLE
 
 
@@ -63,13 +66,13 @@ def test_no_line_is_wider_than_the_terminal_and_what_is_left_out_is_named(make: 
         text = printed(tables, [Note(level="warning", text="word " * 100)], width)
         assert max(cell_len(line) for line in text.splitlines()) <= width
         words = " ".join(text.split())
-        _, _, rest = words.partition("too wide for this terminal: ")
+        _, _, rest = words.partition("hidden columns (narrow terminal): ")
         left_out[width] = rest.partition(";")[0]
-        assert ("`--format csv` has all columns" in words) == bool(rest)
+        assert ("; `--format csv` has all" in words) == bool(rest)
     assert left_out == {
-        40: "tape, peak, ops/s, bwd/fwd, primal, grad/primal, error, allocs, forward",
-        80: "tape, peak, ops/s, bwd/fwd, primal, grad/primal",
-        120: "tape, peak",
+        40: "first call, tape, peak, ops/s, bwd/fwd, primal, grad/primal, error, allocs, forward",
+        80: "first call, tape, peak, ops/s, bwd/fwd, primal, grad/primal",
+        120: "first call, tape, peak",
         200: "",
     }
 
@@ -115,3 +118,18 @@ def test_colour_says_nothing_that_the_text_does_not(make: Any) -> None:
     coloured = printed(tables, colour=True)
     assert "\x1b[31m" in coloured
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == printed(tables)
+
+
+def test_the_answers_come_last(make: Any) -> None:
+    out = io.StringIO()
+    console = Console(width=120, file=out)
+    print_tables(make.tables(make.measurement()), [Note(level="info", text="A note.")], console, ["poly: [b]a[/b]."])
+    assert out.getvalue().splitlines()[-3:] == ["info: A note.", "", "poly: [b]a[/b]."]
+
+
+def test_medians_on_demand(make: Any) -> None:
+    tables = make.tables(make.measurement(samples=make.totals(1000.0, 1400.0, 1300.0)))
+    out = io.StringIO()
+    print_tables(tables, [], Console(width=200, file=out), medians=True)
+    assert "1.30 µs (range 1.00 µs to 1.40 µs)" in out.getvalue()
+    assert "median" not in printed(tables, width=200)

@@ -45,11 +45,14 @@ function csvField(text) {
   return /[",\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
+// As CSV files have it: numbers in full under the name of their metric, nothing for what is missing, and the status.
 function csvOf(table) {
-  const head = shownOf(table.tHead.rows[0]).map((cell) => cell.dataset.csv);
+  const heads = shownOf(table.tHead.rows[0]).map((cell) => ({ names: cell.dataset.csv.split(" "), number: cell.classList.contains("number") }));
+  const fields = (cell, { names, number }) =>
+    number ? names.map((_, place) => (Number(cell.dataset.which ?? 0) === place && cell.dataset.v) || "") : [cell.textContent];
   const rows = all("tbody tr", table).filter((row) => !row.hidden);
-  const lines = rows.map((row) => shownOf(row).map((cell) => cell.dataset.v ?? cell.textContent));
-  return [head, ...lines].map((line) => line.map(csvField).join(",")).join("\n") + "\n";
+  const lines = rows.map((row) => [...shownOf(row).flatMap((cell, place) => fields(cell, heads[place])), row.dataset.status]);
+  return [[...heads.flatMap(({ names }) => names), "status"], ...lines].map((line) => line.map(csvField).join(",")).join("\n") + "\n";
 }
 
 async function copy(text) {

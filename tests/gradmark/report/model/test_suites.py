@@ -1,7 +1,7 @@
 from typing import Any
 
 from gradmark.records import Run
-from gradmark.report.model.tables import tables
+from gradmark.report.model.suites import tables
 
 
 def test_one_table_for_each_suite(make: Any) -> None:
@@ -38,7 +38,7 @@ def test_the_names_of_suites_are_safe_to_print(make: Any) -> None:
 
 def test_the_title_of_tensors_says_what_all_rows_have(make: Any) -> None:
     def title(*kinds: tuple[str, str]) -> str:
-        rows = [make.tensor(make.cell(suite="tensor", dtype=dtype, device=device)) for dtype, device in kinds]
+        rows = [make.tensor(make.tensor_cell(dtype=dtype, device=device)) for dtype, device in kinds]
         return str(make.tables(*rows)[0].title)
 
     assert title(("float32", "cpu")) == "tensor, float32, cpu"

@@ -1,4 +1,7 @@
-"""Plain Python floats: the function without derivatives, and what finite differences are made of."""
+"""Plain Python floats: the function without derivatives, and what finite differences are made of.
+
+Out: `FLOATS`, the operations of a scalar workload on floats; `gradmark.ops.floats` to those who write a `primal`.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -30,7 +33,7 @@ OTHERS = {
     "where": lambda condition, x, y: x if condition else y,
     "constant": float,
 }
-FLOATS = namespace({name: OTHERS.get(name) or getattr(math, name) for name in SCALAR_FUNCTIONS})
+FLOATS = namespace({name: OTHERS.get(name) or getattr(math, name) for name in SCALAR_FUNCTIONS}, "python-floats")
 
 
 class PythonFloats:

@@ -1,0 +1,111 @@
+"""The options that more than one measuring verb has, each written once.
+
+In: names of options. Out: a decorator that adds them, and the settings that their values ask for.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gradmark.records import Settings
+
+DEFAULT_ENGINE = "tapegrad"
+# Quick runs have fewer processes for each cell, and fewer blocks in each process.
+PROCESSES, BLOCKS = 5, 8
+PROCESSES_OF_FULL, BLOCKS_OF_FULL = 10, 20
+
+
+def _positive(context: click.Context, parameter: click.Parameter, value: float) -> float:
+    if not 0.0 < value < 1e6:  # nan is not
+        raise click.BadParameter(f"expected a number above 0, got {value}", context, parameter)
+    return value
+
+
+OPTIONS: dict[str, Callable[[Any], Any]] = {
+    "engines": click.option(
+        "-e", "--engine", "engines", multiple=True, metavar="ENGINE", help="Engine to measure; repeatable."
+    ),
+    "keyword": click.option("-k", "keyword", metavar="TEXT", help="Only workloads with this in their name."),
+    "dtypes": click.option(
+        "--dtype",
+        "dtypes",
+        multiple=True,
+        type=click.Choice(["float32", "float64"]),
+        help="Tensor dtype; repeatable. Default: float32, both with --full.",
+    ),
+    "pairs": click.option(
+        "--pairs", type=click.IntRange(2), default=12, show_default=True, help="Pairs of processes for each row."
+    ),
+    "quick": click.option(
+        "--quick/--full", "quick", default=True, help="Fewer sizes and processes, or all. Default: quick."
+    ),
+    "processes": click.option(
+        "--processes", type=click.IntRange(1), help="Processes per cell. Default: 5, or 10 with --full."
+    ),
+    "seed": click.option("--seed", default=0, show_default=True, help="Random seed for inputs and cell order."),
+    "threads": click.option(
+        "--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads per worker."
+    ),
+    "timeout": click.option(
+        "--timeout",
+        type=float,
+        default=60.0,
+        show_default=True,
+        metavar="SECONDS",
+        callback=_positive,
+        help="Time limit per worker, in seconds.",
+    ),
+    "memory_limit": click.option(
+        "--memory-limit",
+        type=float,
+        default=8.0,
+        show_default=True,
+        metavar="GIB",
+        callback=_positive,
+        help="Memory limit per worker, in GiB.",
+    ),
+    "memory": click.option(
+        "--memory/--no-memory", default=True, help="Count allocations and bytes with memray. Default: yes."
+    ),
+    "instructions": click.option(
+        "--instructions", is_flag=True, help="Also count machine instructions with callgrind; slow."
+    ),
+    "pin": click.option("--pin/--no-pin", default=True, help="Keep each worker on one core. Default: yes."),
+    "store": click.option(
+        "--store", type=click.Path(path_type=Path), metavar="FOLDER", help="Run files. Default: .gradmark/runs."
+    ),
+    "resume": click.option(
+        "--resume", metavar="RUN", help="Continue an interrupted run: its id, its file, or `latest`."
+    ),
+}
+HOW = ("seed", "threads", "timeout", "memory_limit", "pin", "store", "resume")
+SAMPLING = ("quick", "processes", "memory", "instructions", *HOW)
+# Options that change what becomes of a run, not the run: they may be given with --resume.
+OF_OUTPUT = ("form", "output", "json_file", "html_file", "as_json", "store", "resume")
+
+
+def options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Adds these options of OPTIONS; they arrive by their names."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        for name in reversed(names):
+            function = OPTIONS[name](function)
+        return function
+
+    return decorate
+
+
+def settings_of(
+    *, quick: bool = True, processes: int | None = None, timeout: float = 60.0, memory_limit: float = 8.0, **more: Any
+) -> Settings:
+    """The settings that the options ask for."""
+    return Settings(
+        processes=processes or (5 if quick else 10),
+        blocks=8 if quick else 20,
+        timeout_s=timeout,
+        memory_limit_bytes=int(memory_limit * 2**30),
+        full=not quick,
+        **more,
+    )

@@ -1,0 +1,148 @@
+"""Sessions and capabilities as the protocol wants them: whatever an adapter gets wrong is said here, and only here.
+
+In: what an engine gave. Out: the same, if a worker can call it; else `EngineError` with what was expected, what came,
+and how to mend it.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from gradmark.engines.protocol import Capabilities, Engine, Session
+from gradmark.errors import EngineError, UnsupportedError
+from gradmark.records import Cell
+from gradmark.records.metric import is_known
+from gradmark.workloads.selection import where_it_failed
+from gradmark.workloads.workload import DTYPES, Workload, parameters
+
+KINDS = ("scalar", "tensor")
+PARTS = ("forward", "gradients", "backward", "total", "primal")
+
+
+def capabilities_of(name: str, engine: Engine) -> Capabilities:
+    """What an engine can do, as it says."""
+    try:
+        can = engine.capabilities()
+    except UnsupportedError:
+        raise
+    except Exception as error:
+        raise EngineError(f"engine {name!r}: capabilities() failed: {where_it_failed(error)}") from error
+    if not isinstance(can, Capabilities):
+        raise EngineError(
+            f"engine {name!r}: capabilities() returned {_described(can)}; expected a gradmark.Capabilities, such as "
+            "Capabilities(kinds=('scalar',))"
+        )
+    for field, known in (("kinds", KINDS), ("dtypes", DTYPES), ("devices", ())):
+        words = getattr(can, field)
+        if isinstance(words, str) or not isinstance(words, Sequence) or not all(isinstance(w, str) for w in words):
+            raise EngineError(
+                f"engine {name!r}: {field} of its capabilities is {words!r}; expected a tuple of words, such as "
+                f"{(known or ('cpu',))[:1]!r}"
+            )
+        strange = [word for word in words if known and word not in known]
+        if strange or not words:
+            raise EngineError(
+                f"engine {name!r}: {field} of its capabilities is {tuple(words)!r}; "
+                + (f"expected some of {', '.join(known)}" if known else "expected at least one, such as 'cpu'")
+            )
+    if len(can.devices) > 1 and not takes_device(engine):
+        raise EngineError(
+            f"engine {name!r} has the devices {', '.join(can.devices)}, but its prepare cannot be told which; write "
+            "prepare(self, workload, inputs, params, *, device)"
+        )
+    return can
+
+
+def takes_device(engine: Engine) -> bool:
+    """Whether `prepare` is told the device."""
+    known = parameters(engine.prepare)
+    return "device" in known or any(p.kind is inspect.Parameter.VAR_KEYWORD for p in known.values())
+
+
+def checked(session: Any, can: Capabilities, cell: Cell) -> Session:
+    """The session, if it has what the engine's capabilities say."""
+
+    def refuse(what: str) -> EngineError:
+        return EngineError(f"engine {cell.engine!r}: the session of {cell.row} {what}")
+
+    if not isinstance(session, Session):
+        raise EngineError(
+            f"engine {cell.engine!r}: prepare returned {_described(session)} for {cell.row}; expected a "
+            "gradmark.Session"
+        )
+    for name in PARTS:
+        part = getattr(session, name)
+        if part is not None and not callable(part):
+            raise refuse(f"has {_described(part)} as {name}; expected a function without arguments")
+    for name in ("synchronize", "tape"):
+        if not callable(getattr(session, name)):
+            raise refuse(
+                f"has {_described(getattr(session, name))} as {name}; expected a function without arguments, or leave "
+                "it out"
+            )
+    for name, part in _phases(session, refuse).items():
+        if not callable(part):
+            raise refuse(f"has {_described(part)} as phase {name!r}; expected a function without arguments")
+    if session.backward is not None and session.forward is None:
+        raise refuse("has backward without forward; give both, or total alone")
+    if not can.gradients:
+        if session.primal is None and session.forward is None and session.total is None:
+            raise refuse("has nothing to call; an engine without gradients gives primal")
+    elif session.gradients is None:
+        raise refuse(
+            "has no gradients; give a function that returns them, or say Capabilities(gradients=False, reason='…')"
+        )
+    elif session.total is None and session.backward is None:
+        raise refuse("has neither backward nor total, so nothing computes its gradients; give one of them")
+    if session.device_name is not None and session.device_name != cell.device:
+        raise refuse(
+            f"is on {session.device_name}, but {cell.device} was planned; its capabilities must say where it computes"
+        )
+    return session
+
+
+def _phases(session: Session, refuse: Callable[[str], EngineError]) -> Mapping[str, Any]:
+    phases: Any = session.phases
+    if not isinstance(phases, Mapping):
+        raise refuse(f"has {_described(phases)} as phases; expected a dict of functions by name")
+    for name in phases:
+        if not isinstance(name, str) or not name.isidentifier():
+            raise refuse(f"has a phase called {name!r}; expected a word, such as 'update'")
+        if is_known(name) or name.startswith("harness"):
+            raise refuse(f"has a further phase called {name!r}, which is the name of a metric; choose another")
+    return phases
+
+
+def gradients_of(session: Session, workload: Workload, inputs: Sequence[Any], cell: Cell) -> list[Any]:
+    """The gradient after an iteration, as many parts as there are differentiated inputs: floats, or arrays."""
+    assert session.gradients is not None  # `checked` has seen to it
+    given: Any = session.gradients()
+    where = f"engine {cell.engine!r}: gradients() of {cell.row}"
+    expected = "one number for each input" if workload.kind == "scalar" else "one array for each differentiated input"
+    try:
+        parts = list(given)
+    except TypeError:
+        raise EngineError(f"{where} returned {_described(given)}; expected a list, {expected}") from None
+    places = workload.active(inputs)
+    if len(parts) != len(places):
+        names = workload.names(len(inputs))
+        raise EngineError(
+            f"{where} returned {len(parts)}; expected {len(places)}, {expected} "
+            f"({', '.join(names[place] for place in places)})"
+        )
+    if workload.kind == "tensor":
+        import numpy as np
+
+        arrays = [np.asarray(part) for part in parts]
+        for part, array in zip(parts, arrays, strict=True):
+            if array.dtype.kind not in "fiu":
+                raise EngineError(f"{where} holds {_described(part)}; expected {expected}, as NumPy's")
+        return arrays
+    try:
+        return [float(part) for part in parts]
+    except (TypeError, ValueError):
+        raise EngineError(f"{where} returned {_described(parts[0])} first; expected {expected}, as floats") from None
+
+
+def _described(thing: Any) -> str:
+    return "nothing" if thing is None else f"{type(thing).__module__}.{type(thing).__name__}".removeprefix("builtins.")

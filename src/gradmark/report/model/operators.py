@@ -1,0 +1,69 @@
+"""Operators: what each operation of an engine adds, as one table that terminal and page show alike.
+
+In: measurements of operator workloads. Out: a table for each engine and kind, with texts and the numbers behind them.
+"""
+
+from collections.abc import Callable, Sequence
+
+from gradmark import units
+from gradmark.analyse.operators import Operation, operations
+from gradmark.records import Measurement, Record
+from gradmark.report.model.characters import one_line
+from gradmark.report.model.columns import MISSING
+
+NOTES = {
+    "scalar": "Each number is what one call adds to a loop of 50 additions; errors are those of its derivative.",
+    "tensor": "Each number is what one call adds to the sum of 64×64 numbers; errors are those of its derivative.",
+}
+
+
+class OperatorLine(Record, frozen=True, kw_only=True):
+    """One operation; `problem` stands in place of its numbers."""
+
+    name: str
+    numbers: list[float | None] = []
+    texts: list[str] = []
+    problem: str = ""
+
+
+class OperatorTable(Record, frozen=True, kw_only=True):
+    """The operations of one engine on numbers or on tensors of one dtype, the most expensive first."""
+
+    title: str
+    heads: list[str]
+    lines: list[OperatorLine]
+    note: str
+
+
+def operator_tables(measurements: Sequence[Measurement]) -> list[OperatorTable]:
+    """A table for each engine, kind and dtype, as first seen."""
+    measured = [m for m in measurements if "operation" in m.cell.params]
+    groups: dict[tuple[str, str, str], list[Measurement]] = {}
+    for m in measured:
+        groups.setdefault((m.cell.engine, m.cell.workload, m.cell.dtype), []).append(m)
+    return [_table(engine, members) for (engine, _, _), members in groups.items()]
+
+
+def _table(engine: str, members: Sequence[Measurement]) -> OperatorTable:
+    kind, dtype = members[0].cell.kind, members[0].cell.dtype
+    numbers: dict[str, tuple[str, Callable[[Operation], float | None]]] = {
+        "forward": ("time", lambda o: o.forward_ns),
+        "backward": ("time", lambda o: o.backward_ns),
+        "allocs": ("count", lambda o: o.allocations),
+        "saved": ("bytes", lambda o: o.saved_bytes),
+        "error": ("relative" if kind == "tensor" else "ulp", lambda o: o.error),
+    }
+
+    def line(operation: Operation) -> OperatorLine:
+        if operation.problem:
+            return OperatorLine(name=one_line(operation.name), problem=one_line(operation.problem))
+        read = [(unit, of(operation)) for unit, of in numbers.values()]
+        texts = [MISSING if number is None else units.text(unit, number) for unit, number in read]
+        return OperatorLine(name=one_line(operation.name), numbers=[number for _, number in read], texts=texts)
+
+    return OperatorTable(
+        title=one_line(f"{engine}, tensors, {dtype}" if kind == "tensor" else f"{engine}, scalars"),
+        heads=list(numbers),
+        lines=[line(operation) for operation in operations(members, engine)],
+        note=NOTES[kind],
+    )

@@ -1,0 +1,35 @@
+"""The adapters that the contract's tests run over, without importing one: those that are not installed are skipped."""
+
+import importlib.util
+
+import pytest
+
+from gradmark.engines import discovery
+
+# What each has, so that collecting the tests imports no engine; a test holds every engine to it.
+SCALARS_ONLY = {
+    "python-floats",
+    "tapegrad:fresh",
+    "tapegrad:program",
+    "tapegrad:recording-constants",
+    "casadi",
+    "xad",
+    "micrograd",
+}
+TENSORS_ONLY = {"numpy"}
+EVALUATE_ONLY = {"null", "python-floats", "numpy"}
+EVERY = list(discovery.BUILT_IN)
+SCALAR = [name for name in EVERY if name not in TENSORS_ONLY]
+TENSOR = [name for name in EVERY if name not in SCALARS_ONLY]
+
+
+def cell(name, *more):
+    """Parameters of a test with an engine, skipped where its package is not installed."""
+    missing = not discovery.installed(name)
+    marks = [pytest.mark.skip(reason=f"{name.partition(':')[0]} is not installed")] if missing else []
+    return pytest.param(name, *more, marks=marks, id="-".join(map(str, (name, *more))))
+
+
+def installed(package):
+    """Whether a package is there."""
+    return importlib.util.find_spec(package) is not None

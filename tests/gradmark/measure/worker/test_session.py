@@ -1,0 +1,135 @@
+"""What an adapter gets wrong is said with what was expected and how to mend it; an assertion of ours is never seen."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from gradmark import Capabilities, Session
+from gradmark.errors import EngineError
+from gradmark.measure.worker.session import capabilities_of, checked, gradients_of
+from gradmark.records import Cell
+from gradmark.workloads.selection import select
+from gradmark.workloads.workload import workload
+
+CELL = Cell(engine="mine:Engine", workload="poly", suite="scalar", params={"n": 10})
+
+
+def nothing():
+    """Does nothing."""
+
+
+WHOLE = Session(forward=nothing, backward=nothing, gradients=nothing)
+
+
+@pytest.mark.parametrize(
+    "session",
+    [WHOLE, Session(total=nothing, gradients=nothing), dataclasses.replace(WHOLE, phases={"update": nothing})],
+)
+def test_what_is_right(session):
+    assert checked(session, Capabilities(), CELL) is session
+
+
+@pytest.mark.parametrize(
+    ("session", "message"),
+    [
+        (None, "prepare returned nothing for poly/n=10; expected a gradmark.Session"),
+        ({}, "prepare returned dict for poly/n=10; expected a gradmark.Session"),
+        (Session(forward=nothing, backward=nothing), "poly/n=10 has no gradients; give a function that returns them"),
+        (Session(forward=nothing, gradients=nothing), "neither backward nor total, so nothing computes its gradients"),
+        (Session(backward=nothing, gradients=nothing), "backward without forward; give both, or total alone"),
+        (Session(total=3.0, gradients=nothing), "has float as total; expected a function without arguments"),
+        (dataclasses.replace(WHOLE, gradients=[1.0]), "has list as gradients; expected a function"),
+        (dataclasses.replace(WHOLE, synchronize=None), "has nothing as synchronize; expected a function"),
+        (dataclasses.replace(WHOLE, phases=[nothing]), "has list as phases; expected a dict of functions by name"),
+        (dataclasses.replace(WHOLE, phases={"update": 1}), "has int as phase 'update'; expected a function"),
+        (dataclasses.replace(WHOLE, phases={"total": nothing}), "called 'total', which is the name of a metric"),
+        (dataclasses.replace(WHOLE, phases={"peak_bytes": nothing}), "'peak_bytes', which is the name of a metric"),
+        (dataclasses.replace(WHOLE, phases={"a b": nothing}), "a phase called 'a b'; expected a word"),
+        (dataclasses.replace(WHOLE, device_name="cuda"), "is on cuda, but cpu was planned"),
+    ],
+)
+def test_what_is_wrong(session, message):
+    with pytest.raises(EngineError) as caught:
+        checked(session, Capabilities(), CELL)
+    assert str(caught.value).startswith("engine 'mine:Engine': ")
+    assert message in str(caught.value)
+
+
+def test_without_gradients_something_must_be_there_to_call():
+    can = Capabilities(gradients=False, reason="it evaluates only")
+    assert checked(Session(primal=nothing), can, CELL).primal is nothing
+    with pytest.raises(EngineError, match="has nothing to call; an engine without gradients gives primal"):
+        checked(Session(), can, CELL)
+
+
+class Says:
+    name = "says"
+
+    def __init__(self, can):
+        self.can = can
+
+    def capabilities(self):
+        return self.can
+
+    def prepare(self, workload, inputs, params):
+        return WHOLE
+
+
+@pytest.mark.parametrize(
+    ("can", "message"),
+    [
+        ({}, r"returned dict; expected a gradmark\.Capabilities"),
+        (Capabilities(kinds="scalar"), r"kinds of its capabilities is 'scalar'; expected a tuple of words, such as"),
+        (Capabilities(dtypes=("float16",)), r"dtypes of its capabilities is .* expected some of float32, float64"),
+        (Capabilities(devices=()), r"devices of its capabilities is \(\); expected at least one, such as 'cpu'"),
+        (Capabilities(devices=("cpu", "cuda")), r"its prepare cannot be told which; write prepare\(self, workload"),
+    ],
+)
+def test_capabilities_that_are_none(can, message):
+    with pytest.raises(EngineError, match=message):
+        capabilities_of("says", Says(can))
+
+
+def test_capabilities_that_fail():
+    class Fails(Says):
+        def capabilities(self):
+            raise RuntimeError("no licence")
+
+    with pytest.raises(EngineError, match=r"capabilities\(\) failed: test_session\.py, line .* no licence"):
+        capabilities_of("says", Fails(None))
+
+
+(POLY,) = select(["poly"])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([], r"gradients\(\) of poly/n=10 returned 0; expected 1, one number for each input \(x\)"),
+        ([1.0, 2.0], r"returned 2; expected 1, one number for each input \(x\)"),
+        (1.0, "returned float; expected a list, one number for each input"),
+        ([None], "returned nothing first; expected one number for each input, as floats"),
+    ],
+)
+def test_gradients_that_are_none(given, message):
+    session = dataclasses.replace(WHOLE, gradients=lambda: given)
+    with pytest.raises(EngineError, match=message):
+        gradients_of(session, POLY, [0.5], CELL)
+
+
+def test_gradients_of_arrays():
+    @workload(suite="mine", stresses="x", arrays=lambda draw: [draw.normal(size=2), draw.normal(size=2)])
+    def product(ops, a, b):
+        return ops.sum(a * b)
+
+    inputs = product.draw(0, {})
+
+    def gradients(given):
+        return gradients_of(dataclasses.replace(WHOLE, gradients=lambda: given), product, inputs, CELL)
+
+    assert [g.tolist() for g in gradients([[1.0, 2.0], np.ones(2)])] == [[1.0, 2.0], [1.0, 1.0]]
+    with pytest.raises(EngineError, match=r"returned 1; expected 2, one array for each differentiated input \(a, b\)"):
+        gradients([np.ones(2)])
+    with pytest.raises(EngineError, match="holds nothing; expected one array for each differentiated input"):
+        gradients([np.ones(2), None])

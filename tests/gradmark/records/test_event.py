@@ -1,0 +1,135 @@
+"""Events: a run is what they add up to, in whatever order cells take turns."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradmark.records import Cell, Environment, Instructions, Measurement, Run, Sample, Settings, TapeSize
+from gradmark.records.event import Counted, Event, Finished, GrowingRun, Inspected, Sampled, Stopped
+
+CELLS = [Cell(engine=engine, workload="poly", suite="scalar", params={"n": 10}) for engine in ("a", "b", "c")]
+A, B, C = (cell.id for cell in CELLS)
+
+
+def begun(**fields):
+    here = Environment(cpu="c", cores=2, memory_bytes=1, os="o", python="p", packages={})
+    plain = {"id": "i", "started": "s", "environment": here, "settings": Settings(), "measurements": []}
+    return Run(**{**plain, "planned": CELLS, **fields})
+
+
+def inspected(cell, **fields):
+    return Inspected(measurement=Measurement(cell=cell, **{"status": "ok", "tape": TapeSize(instructions=3), **fields}))
+
+
+def sample(process):
+    return Sample(process=process, phases={}, once_ns={"import": float(process)}, harness_ns=1.0, clock_ns=1.0)
+
+
+def sampled(cell, process):
+    return Sampled(cell=cell, sample=sample(process))
+
+
+def run_of(*events, **fields):
+    growing = GrowingRun(begun(**fields))
+    for event in events:
+        growing.add(event)
+    return growing.run
+
+
+def test_nothing_happened():
+    assert run_of() == begun()
+
+
+def test_a_run_adds_up():
+    found = run_of(
+        inspected(CELLS[0]),
+        inspected(CELLS[1], status="unsupported", message="it has no sin"),
+        sampled(A, 0),
+        sampled(A, 1),
+        Counted(cell=A, instructions=Instructions(total=7.0)),
+        Finished(),
+    )
+    first, second = found.measurements
+    assert (first.cell, first.status, first.tape.instructions) == (CELLS[0], "ok", 3)
+    assert first.samples == [sample(0), sample(1)]
+    assert first.instructions.total == 7.0
+    assert (second.status, second.message, second.samples) == ("unsupported", "it has no sin", [])
+    assert found.finished
+
+
+def test_measurements_are_in_the_order_of_the_plan_and_samples_in_that_of_processes():
+    found = run_of(inspected(CELLS[2]), inspected(CELLS[0]), sampled(A, 2), sampled(A, 0), sampled(A, 1))
+    assert [m.cell.engine for m in found.measurements] == ["a", "c"]
+    assert [s.process for s in found.measurements[0].samples] == [0, 1, 2]
+
+
+def test_a_cell_that_stops_keeps_what_it_has():
+    (found,) = run_of(
+        inspected(CELLS[0]), sampled(A, 0), Stopped(cell=A, status="timeout", message="60 s")
+    ).measurements
+    assert (found.status, found.message, len(found.samples)) == ("timeout", "60 s", 1)
+    assert found.tape is not None
+
+
+def test_a_run_without_its_end_is_not_finished():
+    assert not run_of(inspected(CELLS[0]), sampled(A, 0)).finished
+
+
+def test_a_run_that_goes_on_begins_with_what_it_had():
+    half = run_of(inspected(CELLS[0]), sampled(A, 0))
+    growing = GrowingRun(half)
+    for event in (sampled(A, 1), inspected(CELLS[1]), sampled(B, 0), Finished()):
+        growing.add(event)
+    whole = run_of(inspected(CELLS[0]), sampled(A, 0), sampled(A, 1), inspected(CELLS[1]), sampled(B, 0), Finished())
+    assert growing.run == whole
+    assert half.measurements[0].samples == [sample(0)]  # what was begun with is not changed
+
+
+def test_a_cell_that_is_inspected_again_keeps_its_samples():
+    again = inspected(CELLS[0], tape=TapeSize(instructions=4))
+    (found,) = run_of(inspected(CELLS[0]), sampled(A, 0), again).measurements
+    assert (found.tape.instructions, len(found.samples)) == (4, 1)
+
+
+def test_what_is_known_of_one_cell():
+    growing = GrowingRun(begun())
+    assert growing.measurement(A) is None
+    growing.add(inspected(CELLS[0]))
+    growing.add(sampled(A, 0))
+    assert growing.measurement(A).samples == [sample(0)]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        inspected(CELLS[0]),
+        sampled(A, 0),
+        Stopped(cell=A, status="crash"),
+        Counted(cell=A, instructions=Instructions(reason="no valgrind")),
+        Finished(),
+    ],
+    ids=lambda event: type(event).__name__,
+)
+def test_events_are_told_apart_in_a_file(event):
+    assert msgspec.json.decode(msgspec.json.encode(event), type=Event) == event
+
+
+STORIES = [
+    [inspected(CELLS[0]), sampled(A, 0), sampled(A, 1), Counted(cell=A, instructions=Instructions(total=7.0))],
+    [inspected(CELLS[1]), sampled(B, 0), Stopped(cell=B, status="crash", message="SIGSEGV")],
+    [inspected(CELLS[2], status="wrong-gradient")],
+]
+
+
+@given(st.permutations([cell for cell, story in enumerate(STORIES) for _ in story]))
+def test_cells_may_take_turns_in_any_order(turns):
+    stories = [iter(story) for story in STORIES]
+    one_after_another = [event for story in STORIES for event in story]
+    assert run_of(*(next(stories[turn]) for turn in turns), Finished()) == run_of(*one_after_another, Finished())
+
+
+@given(st.permutations(range(5)))
+def test_processes_may_end_in_any_order(order):
+    growing = [inspected(CELLS[0]), *(sampled(A, process) for process in order)]
+    assert run_of(*growing) == run_of(inspected(CELLS[0]), *(sampled(A, process) for process in range(5)))

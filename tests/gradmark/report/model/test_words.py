@@ -1,0 +1,35 @@
+"""Words: every code is a sentence or two, and says what to do."""
+
+import pytest
+
+from gradmark.records import Code, Warning
+from gradmark.report.model.words import sentence
+
+SENTENCES = {
+    Code.UNCHECKED: (
+        Warning(code=Code.UNCHECKED, reason="it has a kink at 0"),
+        "The gradient was not checked: it has a kink at 0. Choose other inputs to have it checked.",
+    ),
+    Code.UNFINISHED: (
+        Warning(code=Code.UNFINISHED, numbers={"late_ns": 2500.0}),
+        "Work went on after the clock was read: reading the gradient took 2.50 µs longer the first time. The times are "
+        "too small. Give the session a `synchronize` that waits.",
+    ),
+    Code.UNREPEATABLE: (
+        Warning(code=Code.UNREPEATABLE, numbers={"apart_ns": 1200.0, "together_ns": 5000.0}),
+        "In every process forward and backward apart take 1.20 µs, together 5.00 µs: backward does less when it is "
+        "repeated on one recording. It is shown as total − forward. Let the session leave `backward` out and give "
+        "`total` instead.",
+    ),
+    Code.UNSTEADY: (
+        Warning(code=Code.UNSTEADY, numbers={"spread": 0.34}),
+        "The typical process lies 34 % above the fastest.",
+    ),
+    Code.OTHER: (Warning(code=Code.OTHER, reason="The clock is coarse."), "The clock is coarse."),
+}
+
+
+@pytest.mark.parametrize("code", Code)
+def test_every_code_has_a_sentence(code: Code) -> None:
+    warning, expected = SENTENCES[code]
+    assert sentence(warning) == expected

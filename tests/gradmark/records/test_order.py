@@ -64,36 +64,3 @@ def test_too_few_values_give_their_range():
 
 def test_examples_run():
     assert doctest.testmod(order) == (0, 3)
-
-
-@pytest.mark.parametrize(("n", "m"), [(1, 3), (3, 3), (4, 2), (5, 4)])
-def test_the_counts_of_mann_and_whitney_are_those_of_all_orders(n, m):
-    counts = [0] * (n * m + 1)
-    for chosen in itertools.combinations(range(n + m), n):
-        counts[sum(chosen) - n * (n - 1) // 2] += 1
-    assert mann_whitney_counts(n, m) == counts
-
-
-@pytest.mark.parametrize(("n", "m"), [(4, 4), (5, 5), (10, 4), (20, 20)])
-def test_the_interval_of_a_shift_has_the_level_of_the_test(n, m):
-    place, coverage = place_and_coverage_of_shift(n, m)
-
-    def p_value(u):
-        """Of data in which exactly u pairs are the other way round."""
-        low = list(range(n))
-        whole, rest = divmod(u, n)
-        high = [-1.0] * whole + ([n - rest - 0.5] if rest else [])
-        high += [float(n + k) for k in range(m - len(high))]
-        return stats.mannwhitneyu(low, [x + k * 1e-6 for k, x in enumerate(high)], method="exact").pvalue
-
-    assert p_value(place) == pytest.approx(1 - coverage)
-    assert coverage >= 0.95
-    assert p_value(place + 1) > 0.05
-
-
-def test_the_least_rounds_that_an_interval_takes():
-    assert LEAST_ROUNDS == 6
-
-
-def test_examples_run():
-    assert doctest.testmod(order) == (0, 3)

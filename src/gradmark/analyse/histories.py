@@ -219,7 +219,7 @@ def _machine(run: Run, names: dict[tuple[object, ...], str]) -> str:
             here.cpu,
             here.machine,
             f"{here.cores} cores",
-            units.size(here.memory_bytes),
+            units.size(here.memory_bytes) if here.memory_bytes else "",
             here.os,
             f"Python {here.python}",
             f"governor {here.governor}" if here.governor else "",

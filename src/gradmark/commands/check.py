@@ -93,8 +93,8 @@ class Chosen:
         try:
             return invocation.plan(rows, self.engines, settings=settings)
         except EngineError:
-            surveys = plan.survey(self.engines, process.run, settings)
-            broken = [name for name, survey in surveys.items() if survey.capabilities is None]
+            can = plan.survey(self.engines, process.run, settings, named=()).can
+            broken = [name for name in self.engines if name not in can]
             if not broken or not all(map(worked, broken)):
                 raise
             return invocation.plan_of_cells(plan.cells_of(rows, self.engines, full=settings.full), settings)
@@ -168,8 +168,8 @@ def side_by_side(
     settings = contest.settings_of(invocation.settings, pairs)
 
     def worked(engine: str) -> bool:
-        (survey,) = plan.survey([engine], lambda job: process.run(job, place=revision.before), settings).values()
-        return survey.capabilities is not None
+        before = plan.survey([engine], lambda job: process.run(job, place=revision.before), settings, named=())
+        return engine in before.can
 
     def of_both_sides() -> "Plan":
         made = chosen.plan(invocation, settings, worked)

@@ -41,20 +41,14 @@ def planned(invocation: Invocation, chosen: "Sequence[tuple[Hypothesis, str | No
     import msgspec
 
     from gradmark.analyse.hypotheses import LEAST_ROUNDS
-    from gradmark.errors import EngineError
     from gradmark.measure import plan, process
 
     rounds = max(invocation.settings.processes, LEAST_ROUNDS)
     settings = msgspec.structs.replace(invocation.settings, processes=rounds)
     cells = {cell.id: cell for hypothesis, file in chosen for cell in cells_of(hypothesis, file)}
-    surveys = plan.survey([cell.engine for cell in cells.values()], process.run, settings)
-    for survey in surveys.values():
-        if survey.capabilities is None:
-            raise EngineError(survey.message)
-    placed = [
-        msgspec.structs.replace(cell, device=can.devices[0]) if (can := surveys[cell.engine].capabilities) else cell
-        for cell in cells.values()
-    ]
+    engines = [cell.engine for cell in cells.values()]
+    can = plan.survey(engines, process.run, settings, named=engines).can
+    placed = [msgspec.structs.replace(cell, device=can[cell.engine].devices[0]) for cell in cells.values()]
     return invocation.plan_of_cells(placed, settings)
 
 

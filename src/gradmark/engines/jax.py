@@ -124,6 +124,8 @@ class Jax:
         if self.made is not None and self.made[0] is workload and self.made[1] is inputs and self.made[2] == params:
             return self.made[3]
         jax.config.update("jax_enable_x64", True)  # float32 stays float32, and float64 is float64
+        # On a GPU its products round float32 to ten bits (TF32) unless told otherwise, and no gradient would pass.
+        jax.config.update("jax_default_matmul_precision", "highest")
         arrays = [jnp.asarray(x) for x in inputs]
         active = workload.active(inputs)
         ops = operations(workload.kind)

@@ -238,6 +238,9 @@ class TorchCuda(Torch):
     name = "torch:cuda"
     device = "cuda"
 
+    def __init__(self) -> None:
+        torch.backends.cudnn.allow_tf32 = False  # else convolutions round float32 to ten bits
+
     def capabilities(self) -> Capabilities:
         """As on the CPU, where there is such a device."""
         there = torch.cuda.is_available()

@@ -6,7 +6,7 @@ In: a workload and its inputs. Out: a `Session` of functions without arguments, 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, Protocol
 
 from gradmark.errors import UnsupportedError
@@ -87,7 +87,11 @@ class DeviceMemory:
     allocations: Callable[[], int]  # made so far
 
 
-@dataclass(frozen=True)
+# Shared: a session is counted in the peak memory of a small workload.
+_NO_PHASES: Mapping[str, Callable[[], Any]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
 class Session:
     """One prepared workload. Each function takes no arguments and can be called again and again.
 
@@ -109,7 +113,7 @@ class Session:
     tape: Callable[[], TapeSize | None] = _nothing
     device: DeviceMemory | None = None
     device_name: str | None = None
-    phases: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
+    phases: Mapping[str, Callable[[], Any]] = field(default_factory=lambda: _NO_PHASES)
 
 
 class Engine(Protocol):

@@ -51,7 +51,7 @@ def test_a_change_of_the_engine_is_seen(repository):
     Path("mine.py").write_text(ENGINE.format(True, ""))
     called = repository(*CHECK, "--against", "HEAD")
     assert called.code == 1
-    assert "fail         constants/n=1000/float64/cpu@mine:Mine tape_instructions: 10 → 1000" in called.out
+    assert "fail         constants/n=1000@mine:Mine tape_instructions: 10 → 1000" in called.out
 
 
 def test_an_engine_that_does_not_work_any_more(repository):

@@ -19,7 +19,7 @@ def statuses(gradmark, quick, tmp_path):
 
     def measured(*arguments, code=0):
         assert gradmark("run", *arguments, *quick).code == code
-        (path,) = Path(".gradmark/runs").glob("*.json*")
+        (path,) = Path(".gradmark/runs").glob("*.jsonl")
         return [(m.cell.row, m.status) for m in runs.load(path).measurements]
 
     return measured

@@ -182,15 +182,23 @@ def words(effect: Comparison, entry: Metric) -> str:
 
 
 def _amounts(effect: Comparison, entry: Metric) -> str:
-    much = "as many" if entry.unit == "count" else "as much"
     if effect.first == effect.second:
         return "the same"
-    if effect.first <= 0 or effect.second <= 0:
-        return "less" if effect.second < effect.first else "more"
-    return f"{units.times(effect.ratio)} times {much}"
+    if effect.second <= 0:
+        return f"none instead of {_amount(entry, effect.first)}"
+    if effect.first <= 0:
+        return f"{_amount(entry, effect.second)} instead of none"
+    fewer, more = ("fewer", "as many") if entry.unit == "count" else ("less", "as much")
+    if effect.ratio < 1.0:
+        return f"{units.times(1.0 / effect.ratio)} times {fewer}"
+    return f"{units.times(effect.ratio)} times {more}"
 
 
 def _said(measured: Measured) -> str:
-    number = f"{measured.number.value:g}" if measured.metric.unit == "count" else ""
-    number = number or units.text(measured.metric.unit, measured.number.value)
+    number = _amount(measured.metric, measured.number.value)
     return f"{measured.arm.row} on {measured.arm.engine}: {measured.metric.name} {number}"
+
+
+def _amount(entry: Metric, number: float) -> str:
+    """Counts in full, so that one more is seen."""
+    return f"{number:g}" if entry.unit == "count" else units.text(entry.unit, number)

@@ -101,7 +101,7 @@ def _placed(
     ours, theirs = (rounds(one, metric("total")) for one in (m, fastest))
     against = compare("total", theirs, ours, shown=(best, total)) if m is not fastest else None
     equal = total - best <= HARNESS_ERROR_NS or total <= TIE * best
-    slower = against is not None and not equal and is_slower(against, list(theirs.values()), list(ours.values()))
+    slower = against is not None and not equal and is_proven(lead(against, list(theirs.values()), list(ours.values())))
     return Standing(
         engine=m.cell.engine,
         total_ns=total,
@@ -117,26 +117,40 @@ def _placed(
     )
 
 
-def is_slower(against: Comparison, fastest: Sequence[float], ours: Sequence[float]) -> bool:
-    """Whether an engine whose number is larger than that of the fastest is told from it by its processes.
+class Lead(Record, frozen=True, kw_only=True):
+    """What is known of the lead of the fastest over another engine."""
 
-    Rounds, because they cancel what a round has in common; or all processes, because where rounds have nothing in
-    common that test sees twice as much. Neither alone is good on both kinds of machine.
+    ratio: float
+    processes: int  # of the arm that has fewer
+    apart: bool  # every process of the one is faster than every process of the other
+    p_rounds: float = 1.0  # that rounds favour the fastest by chance
+    p_processes: float = 1.0  # that all processes do
+
+
+def lead(against: Comparison, fastest: Sequence[float], other: Sequence[float]) -> Lead:
+    """The lead of the fastest. Tests are made only where they decide."""
+    processes = min(len(fastest), len(other))
+    apart = processes > 0 and min(other) > max(fastest)
+    p_rounds = p_processes = 1.0
+    if against.ratio > TIE and processes >= LEAST_PROCESSES and not apart:
+        p_rounds = against.p_value if against.typical is not None and against.typical > 1.0 else 1.0
+        wins = sum((theirs > ours) + 0.5 * (theirs == ours) for ours in fastest for theirs in other)
+        p_processes = rank_test(fastest, other) if 2 * wins > len(fastest) * len(other) else 1.0
+    return Lead(ratio=against.ratio, processes=processes, apart=apart, p_rounds=p_rounds, p_processes=p_processes)
+
+
+def is_proven(lead: Lead) -> bool:
+    """Whether the other engine is slower, and not just unlucky.
+
+    The rounds decide, because they cancel what a round has in common; or all processes, because where rounds have
+    nothing in common that test sees more. Neither alone is good on both kinds of machine.
     """
-    if against.ratio <= TIE:
+    if lead.ratio <= TIE:
         return False
-    apart = bool(ours) and bool(fastest) and min(ours) > max(fastest)
-    if min(len(ours), len(fastest)) < LEAST_PROCESSES:
-        return apart and against.ratio > LEAD_OF_FEW
-    if apart:  # then the test of all processes is as significant as it can be
-        return True
-    by_rounds = against.typical is not None and against.typical > 1.0 and against.p_value <= LEVEL
-    return by_rounds or _ranked_behind(fastest, ours)
-
-
-def _ranked_behind(fastest: Sequence[float], ours: Sequence[float]) -> bool:
-    wins = sum((mine > other) + 0.5 * (mine == other) for mine in ours for other in fastest)
-    return 2 * wins > len(ours) * len(fastest) and rank_test(fastest, ours) <= LEVEL
+    if lead.processes < LEAST_PROCESSES:
+        return lead.apart and lead.ratio > LEAD_OF_FEW
+    # If all are apart the test of all processes is as significant as it can be.
+    return lead.apart or min(lead.p_rounds, lead.p_processes) <= LEVEL
 
 
 def digits(relative_error: float) -> float:

@@ -13,13 +13,11 @@ if TYPE_CHECKING:
 COLOURS = {"faster": "green", "slower": "red"}
 # Old, new and change with the gaps between them, then the longest verdict: what is left of 80 columns is for names.
 NUMBERS, NAMES = 32, 33
-LEGEND = (
-    "Times are the fastest blocks over all processes; the change is their quotient.\n"
-    "The interval is of how much a typical process changed: the Hodges-Lehmann\n"
-    "estimate, with the coverage that so many processes give it. Slower or faster:\n"
-    "the fastest block by more than {noticed:.0f} %, and the processes by an exact\n"
-    "Mann-Whitney test (p ≤ {level:g})."
-)
+LEGEND = """\
+Times are the fastest blocks over all processes; the change is their quotient.
+Slower or faster: both it and the typical process changed by more than {noticed:.0f} %,
+and an exact Mann-Whitney test of all processes has p ≤ {level:g}. The interval is
+of the change of the typical process (Hodges-Lehmann), with its true coverage."""
 
 
 @click.command()

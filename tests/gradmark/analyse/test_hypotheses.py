@@ -88,10 +88,19 @@ def test_unequal_rounds_are_matched_by_process_number():
     )
 
 
-@pytest.mark.parametrize(("first", "second", "expected"), [(5, 0, "supported"), (0, 5, "refuted"), (0, 0, "refuted")])
-def test_counts_are_exact(first, second, expected):
+@pytest.mark.parametrize(
+    ("first", "second", "expected", "words"),
+    [
+        (5, 0, "supported", "none instead of 5"),
+        (0, 5, "refuted", "5 instead of none"),
+        (0, 0, "refuted", "the same"),
+        (2, 5, "refuted", "2.50 times as many"),
+    ],
+)
+def test_counts_are_exact(first, second, expected, words):
     arms = [counted(e, memory=Memory(allocations=float(n))) for e, n in (("a", first), ("b", second))]
-    assert verdict(*arms, metric="allocations").verdict == expected
+    found = verdict(*arms, metric="allocations")
+    assert (found.verdict, found.evidence[1:]) == (expected, [words])
 
 
 def test_tape_and_bytes():
@@ -101,11 +110,11 @@ def test_tape_and_bytes():
     for name in ("tape", "tape_instructions"):  # an older name still works
         assert verdict(*arms, metric=name).evidence == [
             "w on a: tape_instructions 2048, w on b: tape_instructions 1024",
-            "0.50 times as many",
+            "2.00 times fewer",
         ]
     assert verdict(*arms, metric="peak_bytes").evidence == [
         "w on a: peak_bytes 2.00 KiB, w on b: peak_bytes 1.00 KiB",
-        "0.50 times as much",
+        "2.00 times less",
     ]
 
 

@@ -47,10 +47,9 @@ def compared(gradmark, tmp_path):
 
 LEGEND = [
     "Times are the fastest blocks over all processes; the change is their quotient.",
-    "The interval is of how much a typical process changed: the Hodges-Lehmann",
-    "estimate, with the coverage that so many processes give it. Slower or faster:",
-    "the fastest block by more than 5 %, and the processes by an exact",
-    "Mann-Whitney test (p ≤ 0.05).",
+    "Slower or faster: both it and the typical process changed by more than 5 %,",
+    "and an exact Mann-Whitney test of all processes has p ≤ 0.05. The interval is",
+    "of the change of the typical process (Hodges-Lehmann), with its true coverage.",
 ]
 
 

@@ -39,7 +39,7 @@ def test_an_engine(statuses):
         ("poly/n=100", "ok"),
         ("poly/n=1000", "error"),
         ("poly/n=10000", "skipped"),
-        ("expression", "error"),
+        ("expression", "unsupported"),
     ]
 
 
@@ -51,6 +51,17 @@ def test_an_engine_from_nothing(statuses):
         ("poly/n=1000", "ok"),
         ("poly/n=10000", "ok"),
     ]
+
+
+def test_what_an_engine_from_nothing_lacks(statuses):
+    assert statuses("chain/f=tanh", "expression", "-e", "duals:Duals") == [
+        ("chain/f=tanh", "unsupported"),
+        ("expression", "ok"),
+    ]
+
+
+def test_one_row_of_a_file(statuses):
+    assert statuses("mine.py:norm/n=777") == [("norm/n=777", "ok")]
 
 
 def test_the_contract_of_an_engine_from_nothing(gradmark, quick, tmp_path):

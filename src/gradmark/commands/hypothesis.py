@@ -46,10 +46,8 @@ def planned(invocation: Invocation, chosen: "Sequence[tuple[Hypothesis, str | No
     rounds = max(invocation.settings.processes, LEAST_ROUNDS)
     settings = msgspec.structs.replace(invocation.settings, processes=rounds)
     cells = {cell.id: cell for hypothesis, file in chosen for cell in cells_of(hypothesis, file)}
-    engines = [cell.engine for cell in cells.values()]
-    can = plan.survey(engines, process.run, settings, named=engines).can
-    placed = [msgspec.structs.replace(cell, device=can[cell.engine].devices[0]) for cell in cells.values()]
-    return invocation.plan_of_cells(placed, settings)
+    made = plan.plan_of(list(cells.values()), settings, process.run, verb=invocation.verb, stop=process.end_all)
+    return msgspec.structs.replace(made, arguments=invocation.arguments)
 
 
 def choose(names: tuple[str, ...]) -> "list[tuple[Hypothesis, str | None]]":

@@ -90,7 +90,7 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
 HOW = ("seed", "threads", "timeout", "memory_limit", "pin", "store", "resume")
 SAMPLING = ("quick", "processes", "memory", "instructions", *HOW)
 # Options that change what becomes of a run, not the run: they may be given with --resume.
-OF_OUTPUT = ("form", "output", "json_file", "html_file", "as_json", "store", "resume")
+OF_OUTPUT = ("form", "output", "json_file", "html_file", "medians", "as_json", "store", "resume")
 
 
 def options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

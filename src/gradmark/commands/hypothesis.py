@@ -46,8 +46,10 @@ def planned(invocation: Invocation, chosen: "Sequence[tuple[Hypothesis, str | No
     rounds = max(invocation.settings.processes, LEAST_ROUNDS)
     settings = msgspec.structs.replace(invocation.settings, processes=rounds)
     cells = {cell.id: cell for hypothesis, file in chosen for cell in cells_of(hypothesis, file)}
-    made = plan.plan_of(list(cells.values()), settings, process.run, verb=invocation.verb, stop=process.end_all)
-    return msgspec.structs.replace(made, arguments=invocation.arguments)
+    can = plan.survey([cell.engine for cell in cells.values()], process.run, settings, stop=process.end_all).can
+    placed = [msgspec.structs.replace(cell, device=can[cell.engine].devices[0]) for cell in cells.values()]
+    known = plan.known_of(placed, can, process.run, settings, stop=process.end_all)
+    return msgspec.structs.replace(invocation.plan_of_cells(placed, settings), known=known)
 
 
 def choose(names: tuple[str, ...]) -> "list[tuple[Hypothesis, str | None]]":

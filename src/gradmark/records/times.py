@@ -47,11 +47,11 @@ def times(measurement: Measurement) -> dict[str, Number]:
 
 
 def _computed(found: dict[str, Number], whole: Number, beyond: list[str]) -> dict[str, Number]:
-    """The part that is missing, as the whole less the other part."""
+    """The part that is missing, as the whole less the other part; nothing if that was lost in the subtraction."""
     forward, backward = (found.get(part) for part in PARTS)
-    if forward is not None and backward is None and forward.value < whole.value:
+    if forward is not None and backward is None and 0 <= forward.value < whole.value:
         return {"backward": _rest(whole, forward)}
-    if backward is not None and "forward" in beyond and backward.value < whole.value:
+    if backward is not None and "forward" in beyond and 0 <= backward.value < whole.value:
         return {"forward": _rest(whole, backward)}
     return {}
 
@@ -111,5 +111,4 @@ def over_processes(fastest: Sequence[float], typical: Sequence[float]) -> Number
 
 
 def _rest(whole: Number, part: Number) -> Number:
-    # The subtraction of the harness may leave less than nothing of a part; the rest is no longer than the whole.
-    return Number(value=whole.value - max(part.value, 0.0), how="derived", processes=whole.processes)
+    return Number(value=whole.value - part.value, how="derived", processes=whole.processes)

@@ -1,5 +1,7 @@
 """One truth: every number that is shown of a noisy run agrees, wherever it is shown."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 from oracles import walk
@@ -14,11 +16,14 @@ from gradmark.report.exports.csv import csv
 from gradmark.report.exports.json import json
 from gradmark.report.model.sides import comparison
 from gradmark.report.model.suites import tables
+from gradmark.store.runs import load
 
+# Eight engines on a machine on which other work kept both cores busy.
+RECORDED = Path(__file__).parents[2] / "data" / "runs" / "under-load.jsonl"
 RUNS = [noisy_run(seed) for seed in (0, 3)]
 
 
-@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.id)
+@pytest.mark.parametrize("run", [*RUNS, load(RECORDED)], ids=lambda run: run.id)
 def test_every_number_agrees(run: Run) -> None:
     assert walk.walk(run) > 2000
 

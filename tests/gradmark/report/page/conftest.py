@@ -3,6 +3,7 @@
 import random
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from gradmark.records import Accuracy, Memory, Phase, Run, Sample
 from gradmark.report.page.html import render
 from gradmark.report.page.material import Material
 from gradmark.report.page.page import page
+from gradmark.store.runs import load
 
+RECORDED = Path(__file__).parents[3] / "data" / "runs" / "under-load.jsonl"
 SHARES = {"primal": 0.4, "forward": 0.7, "backward": 0.3, "total": 1.0}
 HOSTILE = "<script>document.title='owned'</script>"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -52,9 +55,14 @@ def several(make: Any) -> Run:
     return make.run(*found)
 
 
-@pytest.fixture(scope="session")
-def noisy(make: Any) -> Run:
-    """What a shared machine gives: processes in a fast or a slow state, phases that met different ones, gaps."""
+@pytest.fixture(scope="session", params=["generated", "recorded"])
+def noisy(make: Any, request: pytest.FixtureRequest) -> Run:
+    """What a shared machine gives: one run made up to be worse than any, and one recorded under load."""
+    return generated(make) if request.param == "generated" else load(RECORDED)
+
+
+def generated(make: Any) -> Run:
+    """Processes in a fast or a slow state, phases that met different ones, gaps."""
     draw = random.Random(12)
     found = []
     for n in (10, 100, 1000):

@@ -49,7 +49,7 @@ def test_every_text_is_the_terminals_and_every_number_that_of_csv_files(noisy: R
 def test_every_ratio_is_the_quotient_of_the_numbers_beside_it(noisy: Run) -> None:
     found = grid(Material([noisy]))
     numbers = {head.key: [field.value for field in column(found, head.key)] for head in found.heads}
-    assert sum(map(bool, numbers["backward_forward"])) == 13
+    assert sum(map(bool, numbers["backward_forward"])) >= 13
     for ratio, above, below in (("backward_forward", "backward", "forward"), ("gradient_primal", "total", "primal")):
         for quotient, a, b in zip(numbers[ratio], numbers[above], numbers[below], strict=True):
             assert not quotient or float(quotient) == float(a) / float(b)

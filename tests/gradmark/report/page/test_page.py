@@ -66,8 +66,9 @@ def test_answers_are_the_terminals_and_engines_that_ran_nothing_are_a_line(make:
     found = page([run])
     terminal = sides.comparison(run)
     assert found.answers == terminal.answers
-    assert [answer.split(":")[0] for answer in found.answers] == ["poly/n=10", "poly/n=100", "poly/n=1000"]
-    assert found.absent == terminal.absent == ["tinygrad ran nothing: no scalars"]
+    assert [answer.split(": ")[0] for answer in found.answers] == list(sides.placed(noisy))[: len(found.answers)]
+    assert found.absent == terminal.absent
+    assert "tinygrad ran nothing: no scalars" in found.absent
     assert found.engines is not None
     assert "tinygrad" not in found.engines.heads
 

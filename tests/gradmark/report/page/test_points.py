@@ -54,7 +54,7 @@ def test_winners_ratios_fronts_and_digits_are_the_terminals(noisy: Run) -> None:
     fronts = {view.keys[0]: view for view in points.pareto(material).views}
     maps = heat.side_by_side(material)
     assert maps is not None
-    assert len(fronts) == 3
+    assert len(fronts) == len(maps.rows) - 1
     for row in maps.rows[:-1]:
         side = terminal[row.name]
         lines = dict(side.lines)

@@ -1,12 +1,13 @@
-"""How well change points are told from noise: false alarms, and planted steps that are caught, on generated recordings.
+"""How well change points are told from noise: false alarms, and planted steps that are caught.
 
     python benchmarks/changes.py [--groups 30] [--planted 100] [RECORDING.json.gz …]
 
 A recording is groups of series measured together, night by night, of a program that did not change. Each family below
 is one kind of noise, or one kind of machine under a group. Printed for each: how many of the series raise an alarm; and
 of steps planted into one series at a random night, how many are found within five nights, the later nights not yet
-being there. Only calm series are planted into: their median night-to-night change is below 5 %. A file named is tried
-as well: {"series": {"job/row": {"night": time}}}, where nothing changed; what is before the last slash ran in one job.
+being there. Only calm series are planted into: their median night-to-night change is below 5 %. The last line is a
+recording of another project, tests/data/gradbench-nightlies.json.gz. A file that is named is tried instead of these:
+{"series": {"job/row": {"night": time}}}, or lists of times; what is before the last slash ran in one job.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from gradmark.analyse.changepoints import changes
 
 STEPS = (0.08, 0.10, 0.15, 0.30)
 WITHIN = 5
+NIGHTLIES = Path(__file__).parents[1] / "tests" / "data" / "gradbench-nightlies.json.gz"
 CALM = 0.05
 Draw = np.random.Generator
 Group = dict[str, list[float | None]]
@@ -153,11 +155,12 @@ def generated(family: Callable[[Draw, int, int], Any], seed: int) -> Iterator[Gr
 def recorded(path: Path) -> list[Group]:
     """The groups of a recording."""
     raw = path.read_bytes()
-    found = json.loads(gzip.decompress(raw) if path.suffix == ".gz" else raw)["series"]
-    nights = sorted({night for values in found.values() for night in values})
+    recording = json.loads(gzip.decompress(raw) if path.suffix == ".gz" else raw)["series"]
+    nights = sorted({night for values in recording.values() if isinstance(values, dict) for night in values})
     groups: dict[str, Group] = {}
-    for name, values in found.items():
-        groups.setdefault(name.rsplit("/", 1)[0], {})[name] = [values.get(night) for night in nights]
+    for name, values in recording.items():
+        series = [values.get(night) for night in nights] if isinstance(values, dict) else values
+        groups.setdefault(name.rsplit("/", 1)[0], {})[name] = series
     return list(groups.values())
 
 
@@ -203,7 +206,8 @@ def main() -> None:
     for family in [] if options.recordings else ALONE + TOGETHER:
         stream = generated(family, options.seed)
         sources[family.__name__.replace("_", " ")] = [next(stream) for _ in range(options.groups)]
-    sources |= {path.name: recorded(path) for path in options.recordings}
+    for path in options.recordings or [NIGHTLIES]:
+        sources[path.name.removesuffix(".json.gz")] = recorded(path)
     for name, groups in sources.items():
         raised, count = alarms(groups)
         places = calm(groups)

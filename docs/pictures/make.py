@@ -37,12 +37,12 @@ def main() -> None:
     from playwright.sync_api import sync_playwright
 
     STORE.mkdir(parents=True, exist_ok=True)
-    if not list(STORE.glob("*.json")):
+    if not list(STORE.glob("*.jsonl")):
         engines = [word for engine in ENGINES for word in ("-e", engine)]
         _gradmark("run", *WORKLOADS, *engines, "--processes", "4", "--store", STORE)
         _gradmark("ops", "scalar", "--processes", "3", "--store", STORE)
     page_file = STORE / "report.html"
-    _gradmark("report", *sorted(STORE.glob("*.json")), "-o", page_file)
+    _gradmark("report", *sorted(STORE.glob("*.jsonl")), "-o", page_file)
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         for name, (width, scheme, section) in PICTURES.items():

@@ -31,8 +31,11 @@ def called(tmp_path):
 def test_a_cell_is_measured_and_kept(called, tmp_path):
     done = called()
     assert "1 passed" in done.stdout, done.stdout
-    (path,) = (tmp_path / runs.FOLDER).glob("*.json")
-    (found,) = runs.load(path).measurements
+    (path,) = (tmp_path / runs.FOLDER).glob("*.jsonl")
+    run = runs.load(path)
+    assert (run.verb, run.finished) == ("pytest", True)
+    assert run.arguments[0].startswith("test_price.py::")
+    (found,) = run.measurements
     assert (found.cell.row, found.cell.engine, found.status, len(found.samples)) == ("price", "tapegrad", "ok", 1)
 
 
@@ -48,6 +51,13 @@ def test_it_can_be_skipped(called, tmp_path):
 
 def test_a_size_that_there_is_not(called, tmp_path):
     (tmp_path / "test_price.py").write_text(
-        "def test_size(gradmark):\n    gradmark('poly', engine='null', size={'n': 7})\n"
+        "def test_size(gradmark):\n    gradmark('poly', engine='null', size={'m': 7})\n"
     )
-    assert "poly has no size {'n': 7} in None; it has {'n': 10}, {'n': 30}" in called().stdout
+    assert "poly has no size {'m': 7} in float64; its sizes are n, its dtypes float64" in called().stdout
+
+
+def test_a_size_that_is_not_listed(called, tmp_path):
+    (tmp_path / "test_price.py").write_text(
+        "def test_size(gradmark):\n    assert gradmark('poly', engine='null', size={'n': 7}).cell.row == 'poly/n=7'\n"
+    )
+    assert "1 passed" in called().stdout

@@ -46,10 +46,10 @@ def planned(invocation: Invocation, chosen: "Sequence[tuple[Hypothesis, str | No
     rounds = max(invocation.settings.processes, LEAST_ROUNDS)
     settings = msgspec.structs.replace(invocation.settings, processes=rounds)
     cells = {cell.id: cell for hypothesis, file in chosen for cell in cells_of(hypothesis, file)}
-    engines = [cell.engine for cell in cells.values()]
-    can = plan.survey(engines, process.run, settings, named=engines).can
+    can = plan.survey([cell.engine for cell in cells.values()], process.run, settings, stop=process.end_all).can
     placed = [msgspec.structs.replace(cell, device=can[cell.engine].devices[0]) for cell in cells.values()]
-    return invocation.plan_of_cells(placed, settings)
+    known = plan.known_of(placed, can, process.run, settings, stop=process.end_all)
+    return msgspec.structs.replace(invocation.plan_of_cells(placed, settings), known=known)
 
 
 def choose(names: tuple[str, ...]) -> "list[tuple[Hypothesis, str | None]]":

@@ -43,6 +43,7 @@ class Invocation:
         settings: Settings | None = None,
         full: bool | None = None,
         dtypes: Sequence[str] = (),
+        devices: Sequence[str] = (),
     ) -> "Plan":
         """The plan of engines on what was chosen: engines are asked what they can do, functions are tried.
 
@@ -55,7 +56,7 @@ class Invocation:
 
         settings = settings or self.settings
         sizes = settings if full is None else msgspec.structs.replace(settings, full=full)
-        asked = plan.Request(chosen=chosen, engines=engines, dtypes=dtypes)
+        asked = plan.Request(chosen=chosen, engines=engines, dtypes=dtypes, devices=devices)
         with working("asking the engines what they can do", quiet=True):
             made = plan.make_plan(asked, sizes, process.run, verb=self.verb, stop=process.end_all)
         for problem in made.left_out.values():

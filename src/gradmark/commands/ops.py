@@ -1,12 +1,11 @@
 """`gradmark ops`: operator by operator, what each costs and how exact it is."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
-from gradmark import units
 from gradmark.analyse.operators import Operation, operations
 from gradmark.commands.measuring import Invocation, MeasuringCommand, measure, measuring
 from gradmark.commands.options import DEFAULT_ENGINE, SAMPLING
@@ -54,39 +53,19 @@ def print_operations(engine: str, found: Sequence[Operation], dtype: str | None 
     from rich.table import Table
     from rich.text import Text
 
-    console = Console()
-    kind = f"tensors, {dtype}" if dtype else "scalars"
-    problems = {operation.problem for operation in found}
+    from gradmark.report.model.operators import operator_table
+
+    console, shown = Console(), operator_table(engine, found, dtype)
+    problems = {line.problem for line in shown.lines}
     if len(problems) == 1 and "" not in problems:
-        console.print(Text(f"operations of {engine}, {kind}: {problems.pop()}"))
+        console.print(Text(f"operations of {shown.title}: {problems.pop()}"))
         return
-    table = Table(title=Text(f"operations of {engine}, {kind}"), title_justify="left")
+    table = Table(title=Text(f"operations of {shown.title}"), title_justify="left")
     table.add_column("operation")
-    headings = ("forward", "backward", "allocs", "saved", "error") if dtype else SCALAR_HEADINGS
-    for heading in headings:
+    for heading in shown.heads:
         table.add_column(heading, justify="right")
-    forms = TENSOR_FORMS if dtype else ["{:.1f}".format] * len(headings)
-    for operation in found:
-        if operation.problem:
-            table.add_row(operation.name, Text(operation.problem))
-            continue
-        numbers = [
-            operation.forward_ns,
-            operation.backward_ns,
-            operation.allocations,
-            operation.saved_bytes,
-            operation.error,
-        ]
-        shown = ("n/a" if n is None else form(n) for n, form in zip(numbers, forms, strict=True))
-        table.add_row(operation.name, *shown)
+    for line in shown.lines:
+        texts = line.texts or [line.problem]
+        table.add_row(line.name, *(Text(text) for text in texts))
     console.print(table)
-    console.print(
-        "Each number is what the operation adds to the sum of 64×64 numbers; errors are of its derivative, relative."
-        if dtype
-        else "Each number is what the operation adds to a loop of 50 additions, divided by 50; errors are of its "
-        "derivative."
-    )
-
-
-SCALAR_HEADINGS = ("forward ns", "backward ns", "allocs", "tape bytes", "error ulp")
-TENSOR_FORMS: list[Callable[[float], str]] = [units.time, units.time, "{:.0f}".format, units.size, "{:.1e}".format]
+    console.print(shown.note)

@@ -27,13 +27,20 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
     "engines": click.option(
         "-e", "--engine", "engines", multiple=True, metavar="ENGINE", help="Engine to measure; repeatable."
     ),
-    "keyword": click.option("-k", "keyword", metavar="TEXT", help="Only workloads with this in their name."),
+    "keyword": click.option("-k", "keyword", metavar="TEXT", help="Only rows with this in their name."),
     "dtypes": click.option(
         "--dtype",
         "dtypes",
         multiple=True,
         type=click.Choice(["float32", "float64"]),
         help="Tensor dtype; repeatable. Default: float32, both with --full.",
+    ),
+    "devices": click.option(
+        "--device",
+        "devices",
+        multiple=True,
+        metavar="NAME",
+        help="Device to compute on, such as cuda; repeatable. Default: each engine's first.",
     ),
     "pairs": click.option(
         "--pairs", type=click.IntRange(2), default=12, show_default=True, help="Pairs of processes for each row."
@@ -83,7 +90,7 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
 HOW = ("seed", "threads", "timeout", "memory_limit", "pin", "store", "resume")
 SAMPLING = ("quick", "processes", "memory", "instructions", *HOW)
 # Options that change what becomes of a run, not the run: they may be given with --resume.
-OF_OUTPUT = ("form", "output", "json_file", "html_file", "as_json", "store", "resume")
+OF_OUTPUT = ("form", "output", "json_file", "html_file", "medians", "as_json", "store", "resume")
 
 
 def options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

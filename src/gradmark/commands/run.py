@@ -19,7 +19,7 @@ FEW_ENGINES, PROCESSES_OF_MANY = 4, 2
 
 @click.command(cls=MeasuringCommand)
 @click.argument("select", nargs=-1)
-@options("engines", "keyword", "dtypes")
+@options("engines", "keyword", "dtypes", "devices")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Also write the run to this file.")
 @click.option("--html", "html_file", type=click.Path(path_type=Path), help="Also write a page that shows the run.")
@@ -31,6 +31,7 @@ def command(
     engines: tuple[str, ...],
     keyword: str | None,
     dtypes: tuple[str, ...],
+    devices: tuple[str, ...],
     form: str,
     json_file: Path | None,
     html_file: Path | None,
@@ -53,7 +54,8 @@ def command(
     def plan() -> Plan:
         asked = engines or (DEFAULT_ENGINE,)
         settings = fewer(invocation.settings, len(discovery.chosen(asked)))
-        return invocation.plan(select_rows(select, keyword), asked, settings=settings, dtypes=dtypes)
+        rows = select_rows(select, keyword)
+        return invocation.plan(rows, asked, settings=settings, dtypes=dtypes, devices=devices)
 
     if dry_run:
         planned = plan()

@@ -86,16 +86,6 @@ def make_plan(
     return Plan(verb=verb, cells=cells, settings=settings, known=known, left_out=dict(surveyed.left_out))
 
 
-def plan_of(
-    cells: Sequence[Cell], settings: Settings, ask: Ask, *, verb: str, stop: Callable[[], None] = _nothing
-) -> Plan:
-    """The plan of cells that somebody put together without asking engines: each moves to its engine's first device."""
-    surveyed = survey([cell.engine for cell in cells], ask, settings, stop=stop)
-    placed = [msgspec.structs.replace(cell, device=surveyed.can[cell.engine].devices[0]) for cell in cells]
-    known = known_of(placed, surveyed.can, ask, settings, stop=stop)
-    return Plan(verb=verb, cells=placed, settings=settings, known=known)
-
-
 def survey(
     engines: Sequence[str],
     ask: Ask,

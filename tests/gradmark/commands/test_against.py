@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from gradmark.store import runs
+from gradmark.store.journal import Journal
+
 ENGINE = """
 from gradmark.engines.tapegrad import Tapegrad
 
@@ -51,14 +54,56 @@ def test_a_change_of_the_engine_is_seen(repository):
     Path("mine.py").write_text(ENGINE.format(True, ""))
     called = repository(*CHECK, "--against", "HEAD")
     assert called.code == 1
-    assert "fail         constants/n=1000/float64/cpu@mine:Mine tape_instructions: 10 → 1000" in called.out
+    assert "fail         constants/n=1000@mine:Mine tape_instructions: 10 → 1000" in called.out
 
 
 def test_an_engine_that_does_not_work_any_more(repository):
     Path("mine.py").write_text(ENGINE.format(False, "raise RuntimeError('broken today')"))
     called = repository(*CHECK, "--against", "HEAD")
     assert called.code == 1
-    assert "status: error (ok before): mine.py, line 10, " in called.out
+    assert "constants/n=1000@mine:Mine status: error, was ok: engine 'mine:Mine': capabilities() failed: " in called.out
+
+
+def test_an_engine_that_never_worked_is_wrong_usage(repository):
+    called = repository(*CHECK, "--against", "HEAD", "-e", "mine:Other")
+    assert (called.code, called.out) == (2, "")
+    assert "mine has no 'Other'" in called.err
+
+
+def test_it_goes_on_after_an_interruption_with_the_same_commit(repository, monkeypatch):
+    real, kept = Journal.__call__, []
+
+    def keep(journal, event):
+        if len(kept) == 3:  # two inspections, and one side of a pair
+            raise KeyboardInterrupt
+        kept.append(event)
+        real(journal, event)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Journal, "__call__", keep)
+        assert repository(*CHECK, "--against", "HEAD").code == 130
+    (path,) = Path(".gradmark/runs").iterdir()
+    half = runs.load(path)
+    (commit,) = (word for word in half.arguments if len(word) == 40)
+    assert half.arguments == ["--pairs", "2", "--against", commit]
+    called = repository("check", "--resume", "latest")
+    assert (called.code, called.out.splitlines()[-1][:12]) == (0, "pass against")
+    assert {len(m.samples) for m in runs.load(path).measurements} <= {2, 4}
+    git("commit", "--allow-empty", "-m", "second")
+    assert repository("check", "--resume", path).code == 0  # finished: it is only shown
+
+
+def test_another_commit_is_not_mixed_in(repository, monkeypatch):
+    def keep(journal, event):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Journal, "__call__", keep)
+        assert repository(*CHECK, "--against", "HEAD").code == 130
+    git("commit", "--allow-empty", "-m", "second")
+    called = repository("check", "--resume", "latest")
+    assert (called.code, called.out) == (2, "")
+    assert "check that commit out, or start a new run" in called.err
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,9 @@ def statuses(gradmark, quick, tmp_path):
     for block in re.findall(r"```python\n(# \w+\.py\n.*?)```", text, flags=re.DOTALL):
         (tmp_path / block.split()[1]).write_text(block)
 
-    def measured(*arguments):
-        assert gradmark("run", *arguments, *quick).code == 0
-        (path,) = Path(".gradmark/runs").glob("*.json")
+    def measured(*arguments, code=0):
+        assert gradmark("run", *arguments, *quick).code == code
+        (path,) = Path(".gradmark/runs").glob("*.jsonl")
         return [(m.cell.row, m.status) for m in runs.load(path).measurements]
 
     return measured
@@ -34,12 +34,12 @@ def test_a_workload_of_arrays(statuses):
 
 
 def test_an_engine(statuses):
-    assert statuses("poly", "expression", "-e", "nano:Micrograd") == [
+    assert statuses("poly", "expression", "-e", "nano:Micrograd", code=1) == [
         ("poly/n=10", "ok"),
         ("poly/n=100", "ok"),
         ("poly/n=1000", "error"),
         ("poly/n=10000", "skipped"),
-        ("expression", "error"),
+        ("expression", "unsupported"),
     ]
 
 
@@ -51,6 +51,17 @@ def test_an_engine_from_nothing(statuses):
         ("poly/n=1000", "ok"),
         ("poly/n=10000", "ok"),
     ]
+
+
+def test_what_an_engine_from_nothing_lacks(statuses):
+    assert statuses("chain/f=tanh", "expression", "-e", "duals:Duals") == [
+        ("chain/f=tanh", "unsupported"),
+        ("expression", "ok"),
+    ]
+
+
+def test_one_row_of_a_file(statuses):
+    assert statuses("mine.py:norm/n=777") == [("norm/n=777", "ok")]
 
 
 def test_the_contract_of_an_engine_from_nothing(gradmark, quick, tmp_path):

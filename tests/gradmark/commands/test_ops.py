@@ -3,7 +3,8 @@
 import msgspec
 
 from gradmark.analyse.operators import Operation, operations
-from gradmark.commands.ops import cells_of, print_operations
+from gradmark.commands.ops import operators, print_operations
+from gradmark.measure.plan import cells_of
 from gradmark.records import Accuracy, Cell, Measurement, Memory, Phase, Sample, TapeSize
 from gradmark.workloads.operators import BASELINE, POINTS
 
@@ -120,12 +121,16 @@ def test_an_engine_without_tensors_needs_one_line(capsys):
     assert capsys.readouterr().out == "operations of e, tensors, float32: unsupported: e has no tensors\n"
 
 
-def test_the_cells_of_a_kind():
-    scalars, single = cells_of("scalar", ["e"], []), cells_of("tensor", ["e"], [])
-    assert {(c.workload, c.dtype) for c in scalars} == {("operator", "float64")}
-    assert {(c.workload, c.dtype) for c in single} == {("tensor_operator", "float32")}
-    assert len(cells_of("tensor", ["e"], ["float32", "float64"])) == 2 * len(single)
-    assert cells_of("scalar", ["e"], ["float32"]) == []
+def rows(kinds, dtypes):
+    return [(cell.workload, cell.dtype) for cell in cells_of(operators(kinds, dtypes), ["e"], full=True, dtypes=dtypes)]
+
+
+def test_what_is_measured_of_a_kind():
+    assert set(rows(["scalar"], [])) == {("operator", "float64")}
+    assert set(rows(["tensor"], [])) == {("tensor_operator", "float32")}
+    assert set(rows([], [])) == {("operator", "float64"), ("tensor_operator", "float32")}
+    assert len(rows(["tensor"], ["float32", "float64"])) == 2 * len(rows(["tensor"], []))
+    assert rows(["scalar"], ["float32"]) == []
 
 
 def test_the_table(capsys):
@@ -133,5 +138,5 @@ def test_the_table(capsys):
     out = capsys.readouterr().out
     assert "operations of e, scalars" in out
     row = next(line for line in out.splitlines() if " exp " in line)
-    assert [cell.strip() for cell in row.strip("│").split("│")] == ["exp", "20.0", "8.0", "n/a", "24.0", "0.7"]
+    assert [cell.strip() for cell in row.strip("│").split("│")] == ["exp", "20 ns", "8 ns", "n/a", "24 B", "0.70 ulp"]
     assert "crash: x" in out

@@ -1,10 +1,11 @@
 import random
 
+import msgspec
 import pytest
 
 from gradmark.gate.configuration import Configuration
-from gradmark.gate.timing import PairedFloors, holm, judge, judge_again, noise, p_value
-from gradmark.records import Budget
+from gradmark.gate.timing import PHASES, PairedFloors, holm, judge, judge_again, noise, p_value, paired, while_timed
+from gradmark.records import Budget, Cell, Code, Measurement, Memory, Phase, Sample, Warning
 from gradmark.records.finding import FindingCode
 
 CALM = [100.0, 100.5, 100.2, 101.0, 100.1, 100.7, 100.3, 100.9, 100.4, 100.6, 100.8, 100.25]
@@ -122,3 +123,53 @@ def test_two_doubtful_measurements_beyond_the_budget_are_proof_together():
     assert finding.ratios == pytest.approx([1.085, 1.084])
     little = PairedFloors("c", "poly", "total", scaled(1.0, before), scaled(1.045, before))
     assert judge_again([first], [little], Configuration())[0].word == "inconclusive"
+
+
+def measurement(floors, phases=("total",), status="ok", late_ns=None):
+    warnings = [] if late_ns is None else [Warning(code=Code.UNFINISHED, numbers={"late_ns": late_ns})]
+    samples = [
+        Sample(
+            process=process,
+            phases={phase: Phase(iterations=1, block_ns=[2 * ns, ns]) for phase in phases},
+            once_ns={},
+            harness_ns=1.0,
+            clock_ns=1.0,
+            warnings=warnings,
+        )
+        for process, ns in floors.items()
+    ]
+    cell = Cell(engine="e", workload="poly", suite="scalar")
+    return Measurement(cell=cell, status=status, message="gone", samples=samples, memory=Memory(reason="off"))
+
+
+def test_pairs_are_samples_of_one_process_number():
+    before, now = measurement({0: 10.0, 1: 11.0, 2: 12.0}), measurement({2: 22.0, 0: 20.0, 3: 23.0})
+    assert paired(before, now, range(10)) == [PairedFloors("poly@e", "poly", "total", [10.0, 12.0], [20.0, 22.0])]
+    assert paired(before, now, range(1, 3)) == [PairedFloors("poly@e", "poly", "total", [12.0], [22.0])]
+    assert paired(before, now, range(3, 9)) == []
+
+
+def test_the_phases_that_are_gated_are_those_with_a_budget():
+    assert PHASES == ("forward", "backward", "total")
+    both = measurement({0: 10.0}, phases=("primal", "forward", "own phase"))
+    assert [row.phase for row in paired(both, both, [0])] == ["forward"]
+
+
+def test_a_backward_that_cannot_be_repeated_is_not_compared():
+    def once(total_ns):
+        made = measurement({0: 1000.0, 1: 1000.0}, phases=("forward", "backward", "total"))
+        whole = Phase(iterations=1, block_ns=[total_ns])
+        samples = [msgspec.structs.replace(s, phases={**s.phases, "total": whole}) for s in made.samples]
+        return msgspec.structs.replace(made, samples=samples)
+
+    assert [row.phase for row in paired(once(2000.0), once(2000.0), [0, 1])] == ["forward", "backward", "total"]
+    assert [row.phase for row in paired(once(2000.0), once(9000.0), [0, 1])] == ["forward", "total"]
+
+
+def test_what_happens_while_a_row_is_timed():
+    fine, late = measurement({0: 1.0}), measurement({0: 1.0}, late_ns=2e6)
+    assert while_timed(fine, fine) == while_timed(late, late) == while_timed(late, fine) == []
+    (finding,) = while_timed(fine, late)
+    assert (finding.metric, finding.word, finding.now) == ("synchronisation", "fail", 2e6)
+    (finding,) = while_timed(fine, measurement({0: 1.0}, status="crash"))
+    assert (finding.metric, finding.word, finding.detail) == ("status", "inconclusive", "gone")

@@ -7,9 +7,9 @@ import pytest
 
 from gradmark.engines import discovery
 from gradmark.errors import EngineError, MissingEngineError, SelectionError
-from gradmark.measure.plan import Request, cells_of, make_plan, plan_of, survey
+from gradmark.measure.plan import Request, cells_of, make_plan, survey
 from gradmark.measure.worker import jobs
-from gradmark.records import Cell, Settings
+from gradmark.records import Settings
 from gradmark.workloads.selection import select, select_rows
 
 FUNCTIONS = str(Path(__file__).parents[2] / "faults" / "functions.py")
@@ -102,13 +102,6 @@ def test_a_device_that_was_asked_for(ask):
     of_row = planned(ask, ["expression/device=cuda"], ["faults.engines:TwoDevices"])
     assert names(of_row.cells) == [("expression/device=cuda", "faults.engines:TwoDevices")]
     assert of_row.known == []
-
-
-def test_cells_that_somebody_put_together_move_to_their_engine_s_device(ask):
-    cells = [Cell(engine=engine, workload="expression", suite="s") for engine in ("tapegrad", "faults.engines:OnCuda")]
-    plan = plan_of(cells, QUICK, ask, verb="hypothesis")
-    assert names(plan.cells) == [("expression", "tapegrad"), ("expression/device=cuda", "faults.engines:OnCuda")]
-    assert (plan.verb, plan.known) == ("hypothesis", [])
 
 
 # --- engines that cannot be used

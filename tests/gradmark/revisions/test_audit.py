@@ -1,31 +1,36 @@
+"""The audit: each fault is judged by the right metric, and the exact ones are caught without any timing."""
+
 import pytest
 
 from gradmark.engines.discovery import load
 from gradmark.gate.configuration import Configuration
-from gradmark.gate.timing import Row
+from gradmark.gate.timing import PairedFloors
+from gradmark.measure.orchestrator import Orchestrator, begin
+from gradmark.measure.plan import Plan
 from gradmark.records import Settings
-from gradmark.records.finding import Finding, Gate
-from gradmark.revisions.audit import FEW, contest, false_alarms, judged, pairs_of
+from gradmark.records.finding import Finding
+from gradmark.revisions import contest
+from gradmark.revisions.audit import FEW, audit, contest_of, false_alarms, judged, places, row_of
 from gradmark.revisions.faults import FAULTS, engine_of
 
 EXACT = [fault for fault in FAULTS if not fault.timed]
 
 
-def gate(*metrics):
-    return Gate(against="x", findings=[Finding(cell="c", metric=m, word="fail", reason=f"of {m}") for m in metrics])
+def failed(*metrics):
+    return [Finding(cell="c", metric=metric, word="fail", detail=f"of {metric}") for metric in metrics]
 
 
 def test_a_fault_is_caught_by_the_right_metric_only():
     slower = FAULTS[1]
-    assert judged(slower, gate("forward", "total")).caught
-    assert judged(slower, gate("forward", "total")).evidence == "of total"
-    assert not judged(slower, gate("allocations")).caught
-    assert not judged(slower, gate()).caught
+    assert judged(slower, failed("forward", "total")).caught
+    assert judged(slower, failed("forward", "total")).evidence.detail == "of total"
+    assert not judged(slower, failed("allocations")).caught
+    assert not judged(slower, []).caught
 
 
 def test_the_unmodified_engine_must_pass():
-    assert judged(FAULTS[0], gate()).caught
-    assert not judged(FAULTS[0], gate("total")).caught
+    assert judged(FAULTS[0], []).caught
+    assert not judged(FAULTS[0], failed("total")).caught
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.engine)
@@ -33,19 +38,40 @@ def test_every_fault_can_be_loaded(fault):
     assert load(engine_of(fault)).capabilities().gradients
 
 
-@pytest.mark.parametrize("fault", EXACT, ids=lambda fault: fault.engine)
-def test_exact_faults_are_caught(fault):
-    found = judged(fault, contest(fault, Settings()).decide(Configuration(), 0, lambda text: None))
-    assert (found.caught, pairs_of(fault, 12)) == (True, 0)
+@pytest.fixture
+def audited():
+    def measured(faults):
+        cells = contest.both_sides([row_of(fault) for fault in faults])
+        plan = Plan(verb="audit", cells=cells, settings=contest.settings_of(Settings(), 12))
+        with Orchestrator(begin(plan), lambda event: None, places=places()) as orchestrator:
+            return audit(orchestrator, Configuration(), 12, faults), orchestrator.run
+
+    return measured
 
 
-def test_an_unfinished_result_is_caught():
-    fault = FAULTS[-1]
-    found = judged(fault, contest(fault, Settings()).decide(Configuration(), FEW, lambda text: None))
-    assert found.caught
-    assert "work was not finished when the clock was read" in found.evidence
+def test_exact_faults_are_caught_without_timing(audited):
+    done, run = audited(EXACT)
+    assert [(planted.what, planted.caught) for planted in done.planted] == [(fault.what, True) for fault in EXACT]
+    assert done.false_alarms is None
+    assert [m.samples for m in run.measurements] == [[]] * 2 * len(EXACT)
+
+
+def test_an_unfinished_result_is_caught(audited):
+    done, run = audited([FAULTS[-1]])
+    (planted,) = done.planted
+    assert planted.caught
+    assert planted.evidence.now > 1e6
+    assert {len(m.samples) for m in run.measurements} <= {FEW, 2 * FEW}
+
+
+def test_how_often_a_fault_is_timed():
+    assert [contest_of(fault, 12).pairs for fault in FAULTS] == [12, 12, 12, 0, 0, 0, 0, 12, FEW]
+
+
+def test_before_each_fault_the_unmodified_engine_runs():
+    assert {side: place.engine for side, place in places().items()} == {"before": "tapegrad", "now": None}
 
 
 def test_false_alarms_are_counted():
-    calm = [Row("c", "w", "total", [1000.0 + k for k in range(12)], [1000.5 + k for k in range(12)])]
+    calm = [PairedFloors("c", "w", "total", [1000.0 + k for k in range(12)], [1000.5 + k for k in range(12)])]
     assert false_alarms(calm, Configuration()) == 0

@@ -37,7 +37,7 @@ def try_function(job: Job) -> Result:
     if not _alike(first, _drawn(workload, job)):
         raise _invalid(cell, "changes its inputs; write y = x + 1, not x += 1")
     if not all(_same(workload, values[0], value) for value in values):
-        differing = " and ".join(str(value) for value in dict.fromkeys(values))
+        differing = " and ".join([str(value) for value in dict.fromkeys(values)][:2])
         raise _invalid(
             cell,
             f"is random: at the same inputs it gave {differing}; draw random numbers in `inputs` or `arrays`, not in "

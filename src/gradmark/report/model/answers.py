@@ -13,6 +13,8 @@ from gradmark.report.model.characters import listed, one_line, plural
 
 # The next ones are named, and the last; more names are a table, which stands above.
 MOST_NAMED = 3
+# So many processes `--full` takes.
+FULL = 10
 
 
 def answers(placed: Mapping[str, Sequence[Standing]]) -> list[str]:
@@ -32,11 +34,17 @@ def _answer(row: Sequence[Standing]) -> str:
         return f"{one_line(first.engine)}, {units.time(first.total_ns)}{_ahead(first, slower, '')}"
     together = listed([f"{one_line(s.engine)} ({units.time(s.total_ns)})" for s in leaders])
     if any(not s.settled for s in leaders):
-        count = first.rounds
-        said = f"{together}: the order is not settled by {plural(count, 'process')} each; measure again with --full"
+        said = f"{together}: {_unsettled(min(s.rounds for s in leaders))}"
     else:
         said = f"{together} tie"
     return said + _ahead(first, slower, f"{one_line(first.engine)} is ")
+
+
+def _unsettled(processes: int) -> str:
+    """What to do where processes disagree about the order. The fewest that two engines have in common decide."""
+    more = "--full" if processes < FULL else f"--processes {2 * processes}"
+    does = "does" if processes == 1 else "do"
+    return f"{plural(processes, 'process')} {does} not settle the order; measure again with {more}"
 
 
 def _ahead(leader: Standing, slower: Sequence[Standing], subject: str) -> str:

@@ -37,21 +37,24 @@ class OperatorTable(Record, frozen=True, kw_only=True):
 
 def operator_tables(measurements: Sequence[Measurement]) -> list[OperatorTable]:
     """A table for each engine, kind and dtype, as first seen."""
-    measured = [m for m in measurements if "operation" in m.cell.params]
     groups: dict[tuple[str, str, str], list[Measurement]] = {}
-    for m in measured:
-        groups.setdefault((m.cell.engine, m.cell.workload, m.cell.dtype), []).append(m)
-    return [_table(engine, members) for (engine, _, _), members in groups.items()]
+    for m in measurements:
+        if "operation" in m.cell.params:
+            groups.setdefault((m.cell.engine, m.cell.workload, m.cell.dtype), []).append(m)
+    return [
+        operator_table(engine, operations(members, engine), dtype if members[0].cell.kind == "tensor" else None)
+        for (engine, _, dtype), members in groups.items()
+    ]
 
 
-def _table(engine: str, members: Sequence[Measurement]) -> OperatorTable:
-    kind, dtype = members[0].cell.kind, members[0].cell.dtype
+def operator_table(engine: str, found: Sequence[Operation], dtype: str | None) -> OperatorTable:
+    """The table of one engine; the dtype is that of tensors, None for scalars."""
     numbers: dict[str, tuple[str, Callable[[Operation], float | None]]] = {
         "forward": ("time", lambda o: o.forward_ns),
         "backward": ("time", lambda o: o.backward_ns),
         "allocs": ("count", lambda o: o.allocations),
         "saved": ("bytes", lambda o: o.saved_bytes),
-        "error": ("relative" if kind == "tensor" else "ulp", lambda o: o.error),
+        "error": ("relative" if dtype else "ulp", lambda o: o.error),
     }
 
     def line(operation: Operation) -> OperatorLine:
@@ -62,8 +65,8 @@ def _table(engine: str, members: Sequence[Measurement]) -> OperatorTable:
         return OperatorLine(name=one_line(operation.name), numbers=[number for _, number in read], texts=texts)
 
     return OperatorTable(
-        title=one_line(f"{engine}, tensors, {dtype}" if kind == "tensor" else f"{engine}, scalars"),
+        title=one_line(f"{engine}, tensors, {dtype}" if dtype else f"{engine}, scalars"),
         heads=list(numbers),
-        lines=[line(operation) for operation in operations(members, engine)],
-        note=NOTES[kind],
+        lines=[line(operation) for operation in found],
+        note=NOTES["tensor" if dtype else "scalar"],
     )

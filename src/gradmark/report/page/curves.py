@@ -14,7 +14,7 @@ from gradmark.report.model.columns import number_text
 from gradmark.report.page.chart import Axis, Chart, Series, View, short, shorts, unit_of
 from gradmark.report.page.material import Entry, Material
 
-# With one phase of 880 rows, 176,000 samples, a page is 4.6 MB (benchmarks/report.py); it is to stay below 8.
+# With one phase of 880 rows, 176,000 samples, a page is 4.8 MB (benchmarks/report.py); it is to stay below 8.
 MOST_SAMPLES = 180_000
 CURVE_POINTS = 20
 

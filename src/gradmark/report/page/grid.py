@@ -60,6 +60,7 @@ class Grid(Record, frozen=True, kw_only=True):
     suites: list[str]
     engines: list[str]
     legend: list[str] = []
+    unseen: int = 0  # rows that are planned and were not reached yet
 
 
 def grid(material: Material) -> Grid:
@@ -82,6 +83,7 @@ def grid(material: Material) -> Grid:
         suites=list(dict.fromkeys(line.suite for line in lines)),
         engines=material.engines,
         legend=legend(material.rows, material.columns),
+        unseen=len({cell.id for cell in material.run.planned} - {row.cell.id for row in material.rows}),
     )
 
 

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from statistics import geometric_mean
 
 from gradmark import units
-from gradmark.analyse.standings import Standing
-from gradmark.records import Record
+from gradmark.analyse.standings import Standing, rows_of
+from gradmark.records import Measurement, Record
 from gradmark.report.model.characters import one_line
 from gradmark.report.model.columns import MISSING
 from gradmark.report.model.operators import OperatorTable, operator_tables
+from gradmark.report.model.rows import WORDS
 from gradmark.report.model.sides import LEGEND, mark
 from gradmark.report.page.material import Material
 
@@ -87,7 +88,10 @@ def side_by_side(material: Material) -> Heat | None:
         return None
     names = dict.fromkeys(standing.engine for row in competing.values() for standing in row)
     engines = sorted(names, key=lambda engine: material.engines.index(one_line(engine)))
-    rows = [HeatRow(name=one_line(task), squares=_squares(row, engines)) for task, row in competing.items()]
+    members = rows_of(material.run.measurements)
+    rows = [
+        HeatRow(name=one_line(task), squares=_squares(row, members[task], engines)) for task, row in competing.items()
+    ]
     shared = [{s.engine: s.ratio for s in row} for row in competing.values() if len(row) == len(engines)]
     if shared:
         means = [geometric_mean([ratios[engine] for ratios in shared]) for engine in engines]
@@ -103,9 +107,11 @@ def side_by_side(material: Material) -> Heat | None:
     )
 
 
-def _squares(row: Sequence[Standing], engines: Sequence[str]) -> list[Square]:
-    by_engine = {standing.engine: standing for standing in row}
-    return [_square(by_engine[engine]) if engine in by_engine else Square(text=MISSING) for engine in engines]
+def _squares(row: Sequence[Standing], members: Sequence[Measurement], engines: Sequence[str]) -> list[Square]:
+    """A square for each engine; what has no time says what became of it."""
+    failed = {m.cell.engine: Square(text=WORDS[m.status]) for m in members if m.status != "ok"}
+    timed = {standing.engine: _square(standing) for standing in row}
+    return [timed.get(engine) or failed.get(engine) or Square(text=MISSING) for engine in engines]
 
 
 def _square(standing: Standing) -> Square:

@@ -13,7 +13,7 @@ from gradmark.analyse.paired import MEANING
 from gradmark.analyse.standings import Standing
 from gradmark.analyse.summary import summarise
 from gradmark.errors import GradmarkError
-from gradmark.records import Measurement, Run, Summary
+from gradmark.records import Cell, Measurement, Run, Summary
 from gradmark.report.model import sides
 from gradmark.report.model.columns import Column, cells, columns
 from gradmark.report.model.rows import Row, reading_order, row
@@ -21,6 +21,7 @@ from gradmark.report.model.rows import Row, reading_order, row
 # Settings that shift a time a little. Rows of such runs are shown together, and a note says so; those of runs that
 # differ in any other setting that gives a time its meaning are not.
 NOTED = ("full", "forked")
+NEWER = ("", "now")  # sides of a cell
 # More than any run has: rounds of different runs never have the same number, because they were not interleaved.
 ROUNDS = 1_000_000
 
@@ -34,10 +35,10 @@ class Material:
         self.runs = sorted(_once_each(runs), key=lambda run: run.started)
         newest = self.runs[-1]
         self.left_out = {run.id: unlike for run in self.runs if (unlike := _unlike(run, newest))}
-        self.merged = [run for run in self.runs if run.id not in self.left_out]
+        self.merged = [_newer_build(run) for run in self.runs if run.id not in self.left_out]
         self.sources = {m.cell.id: run for run in self.merged for m in run.measurements}  # the newest of each cell
         self.commits = list(dict.fromkeys(_commit(run) for run in self.merged))
-        self.run = self._run(newest, apart=False)
+        self.run = self._run(self.merged[-1], apart=False)
 
     def _run(self, newest: Run, *, apart: bool) -> Run:
         """The newest measurement of every cell as one run; `apart` numbers the rounds of each run differently."""
@@ -57,7 +58,7 @@ class Material:
     @cached_property
     def compared(self) -> Run:
         """The same run for comparisons: only what was measured in one run shares its rounds."""
-        return self.run if len(self.merged) == 1 else self._run(self.runs[-1], apart=True)
+        return self.run if len(self.merged) == 1 else self._run(self.merged[-1], apart=True)
 
     @cached_property
     def unfinished(self) -> list[Run]:
@@ -134,6 +135,19 @@ def _once_each(runs: Sequence[Run]) -> list[Run]:
         if known is None or _samples(run) > _samples(known):
             longest[run.id] = run
     return list(longest.values())
+
+
+def _newer_build(run: Run) -> Run:
+    """Of two builds that were measured side by side the newer, as rows like all others."""
+
+    def alone(cell: Cell) -> Cell:
+        return msgspec.structs.replace(cell, side="") if cell.side else cell
+
+    return msgspec.structs.replace(
+        run,
+        planned=[alone(cell) for cell in run.planned if cell.side in NEWER],
+        measurements=[msgspec.structs.replace(m, cell=alone(m.cell)) for m in run.measurements if m.cell.side in NEWER],
+    )
 
 
 def _samples(run: Run) -> int:

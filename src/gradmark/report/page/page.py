@@ -133,9 +133,13 @@ def _notes(material: Material) -> list[Note]:
 
 
 def _left_out(material: Material) -> Iterator[Note]:
-    for run, reasons in material.left_out.items():
-        text = f"run {run} is only in the history: its times do not compare ({'; '.join(reasons)})."
+    for name, reasons in material.left_out.items():
+        text = f"run {name} is only in the history: its times do not compare ({'; '.join(reasons)})."
         yield Note(level="warning", text=one_line(text))
+    for run in material.runs:
+        if any(cell.side for cell in run.planned) and run.id not in material.left_out:
+            text = f"run {run.id} measured two builds side by side; the rows are those of the newer."
+            yield Note(level="info", text=one_line(text))
     if len(material.merged) > 1 and len(material.commits) > 1:
         text = f"the rows come from {len(material.merged)} runs of different commits: {', '.join(material.commits)}."
         yield Note(level="warning", text=one_line(text))

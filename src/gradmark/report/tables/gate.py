@@ -14,6 +14,8 @@ from gradmark.report.model.characters import one_line
 # In the order in which a reader wants them; a pass is only counted.
 ORDER: list[Word] = ["fail", "inconclusive", "improved", "new"]
 MARKS = {"fail": "❌", "inconclusive": "❔", "improved": "🎉", "new": "🆕", "pass": "✅"}
+# From here on a factor is easier to read than a share.
+MANY = 10.0
 RENEW = "gradmark baseline update"
 DECIDE = "more pairs (--pairs) or a quieter machine would decide"
 
@@ -38,16 +40,19 @@ def numbers(values: Mapping[str, float]) -> str:
 
 
 def change(finding: Finding) -> str:
-    """What was, what is, and by how much that is more.
+    """What was, what is, and by how much that is more. Of errors only powers of ten matter, which both numbers show.
 
     >>> change(Finding(cell="c", metric="allocations", word="fail", before=0, now=12))
     '0 → 12'
+    >>> change(Finding(cell="c", metric="total", word="fail", before=1000.0, now=26400.0))
+    '1.00 µs → 26.4 µs (26.4 times)'
     """
     if finding.now is None and finding.before is None:
         return ""
     text = f"{amount(finding.metric, finding.before)} → {amount(finding.metric, finding.now)}"
-    if finding.before and finding.now is not None:
-        text += f" ({units.percent(finding.now / finding.before)})"
+    if finding.before and finding.now is not None and metric(finding.metric).unit != "relative":
+        ratio = finding.now / finding.before
+        text += f" ({units.percent(ratio) if ratio < MANY else f'{units.times(ratio)} times'})"
     return text
 
 

@@ -44,8 +44,9 @@ def test_the_next_and_the_last_are_named() -> None:
     ("settled", "rounds", "said"),
     [
         (True, 5, " tie"),
-        (False, 2, ": the order is not settled by 2 processes each; measure again with --full"),
-        (False, 1, ": the order is not settled by 1 process each; measure again with --full"),
+        (False, 2, ": 2 processes do not settle the order; measure again with --full"),
+        (False, 1, ": 1 process does not settle the order; measure again with --full"),
+        (False, 10, ": 10 processes do not settle the order; measure again with --processes 20"),
     ],
 )
 def test_ties(settled: bool, rounds: int, said: str) -> None:
@@ -62,3 +63,8 @@ def test_names_are_safe_to_print() -> None:
 
 def test_times_that_the_harness_swallowed_give_no_nonsense() -> None:
     assert answer(standing("a", -1.0, "fastest"), standing("b", 1e3)) == "a, -1 ns; faster than b"
+
+
+def test_the_fewest_processes_leave_it_open() -> None:
+    row = [standing("a", 1e3, "tied", settled=False, rounds=6), standing("b", 1.3e3, "tied", settled=False, rounds=2)]
+    assert answer(*row).endswith(": 2 processes do not settle the order; measure again with --full")

@@ -5,12 +5,13 @@ import msgspec
 import pytest
 
 from gradmark import units
+from gradmark.analyse.suspects import Suspect, sentence
 from gradmark.records import Accuracy, Code, Fit, Instructions, Measurement, Memory, Run, Settings, Warning
 from gradmark.report.model.notes import Note, notes
 
 
 def said(
-    run: Run, fits: Sequence[tuple[str, Sequence[Fit]]] = (), suspects: Sequence[str] = ()
+    run: Run, fits: Sequence[tuple[str, Sequence[Fit]]] = (), suspects: Sequence[Suspect] = ()
 ) -> list[tuple[str, str]]:
     return [(note.level, note.text) for note in without_harness(notes(run, fits, suspects))]
 
@@ -184,14 +185,13 @@ def test_unsteady_rows_are_one_note_the_worst_first(make: Any) -> None:
 
 def test_growth_and_its_suspects(make: Any) -> None:
     fits = [("poly tapegrad", [fit("primal", "linear"), fit("total", "superlinear"), fit("tape", "superlinear")])]
-    assert said(make.run(make.measurement()), fits, ["total grows: look at \x1b[1mthe tape."]) == [
-        (
-            "warning",
-            "poly tapegrad grows faster than linearly: total as n^1.52 (1.40 to 1.60), tape as n^1.52 (1.40 to 1.60). "
-            "`gradmark scale poly` shows the sweep.",
-        ),
-        ("warning", "total grows: look at the tape."),
-    ]
+    suspect = Suspect(grown=fit("total", "superlinear"), key="phase", family="poly/n=*@tape\x1b[1mgrad")
+    (_, first), (_, second) = said(make.run(make.measurement()), fits, [suspect])
+    assert first == (
+        "poly tapegrad grows faster than linearly: total as n^1.52 (1.40 to 1.60), tape as n^1.52 (1.40 to 1.60). "
+        "`gradmark scale poly` shows the sweep."
+    )
+    assert second == sentence(suspect).replace("\x1b[1m", "")
 
 
 @pytest.mark.parametrize(

@@ -39,3 +39,15 @@ def test_engines_side_by_side(material: Material) -> None:
 def test_an_engine_without_gradients_does_not_compete(make: Any) -> None:
     run = make.run(make.measurement(), make.measurement(make.cell(engine="null"), accuracy=None))
     assert heat.side_by_side(Material([run])) is None
+
+
+def test_an_engine_without_a_time_says_what_became_of_it(make: Any) -> None:
+    cells = [make.cell(engine=engine) for engine in ("a", "b", "c")]
+    other = [make.measurement(make.cell("tree", engine)) for engine in ("a", "c")]
+    run = make.run(*map(make.measurement, cells[:2]), make.failed("timeout", "", cells[2]), *other)
+    found = heat.side_by_side(Material([run]))
+    assert found is not None
+    assert [[square.text for square in row.squares][1:] for row in found.rows] == [
+        ["2.50 µs · × 1.00=", "timed out"],
+        ["n/a", "2.50 µs · × 1.00="],
+    ]

@@ -56,7 +56,7 @@ def test_counts_are_drawn_where_they_changed(make: Any) -> None:
     views = history(Material([before, now])).views
     assert [(view.keys[1], view.summary) for view in views] == [
         ("total", "From 2.50 µs to 2.50 µs over 2 runs."),
-        ("allocs", "From 0 to 3 over 2 runs."),
+        ("allocs", "From 0 to 3 over 2 runs. A new level begins at 2026-01-02 (no longer 0)."),
     ]
 
 

@@ -41,6 +41,15 @@ def test_a_run_that_was_continued_in_another_file_counts_once(make: Any) -> None
         assert [len(run.measurements[0].samples) for run in Material(runs).runs] == [1]
 
 
+def test_of_two_builds_the_newer_is_shown(make: Any) -> None:
+    cells = [make.cell(side=side) for side in ("before", "now")]
+    run = make.run(*map(make.measurement, cells), planned=cells)
+    found = Material([run])
+    assert [row.cell.id for row in found.rows] == ["poly/n=10@tapegrad"]
+    assert [len(row) for row in found.standings.values()] == [1]
+    assert found.runs == [run]
+
+
 def test_no_run_is_an_error() -> None:
     with pytest.raises(GradmarkError, match="Expected one run or more for a report, got none"):
         Material([])

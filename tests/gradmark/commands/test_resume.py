@@ -1,0 +1,125 @@
+"""Any measuring verb that was interrupted says how it goes on, and goes on as that verb."""
+
+import shlex
+import signal
+import time
+
+import msgspec
+import pytest
+
+from gradmark.analyse import contract
+from gradmark.errors import StoreError
+from gradmark.store import runs
+from gradmark.store.journal import Journal
+
+QUICK = ["--processes", "1", "--no-memory"]
+# A verb, what it prints when it has come to its end, and its exit codes.
+VERBS = {
+    "run": (["run", "expression", "-e", "null", *QUICK, "--format", "csv"], "engine", (0,)),
+    "contract": (["contract", "-e", "tapegrad", "--processes", "1"], "kept         a reused tape does not", (3,)),
+    "hypothesis": (["hypothesis", "filtering", *QUICK], "supported    not recording constants", (0,)),
+    "scale": (["scale", "poly", *QUICK], "cost = a + b·n^p, n counts operations", (0,)),
+    "check": (["check", "expression", "-e", "null"], "pass against gradmark-baseline.json", (0,)),
+    "baseline update": (["baseline", "update", "expression", "-e", "null"], "1 cells, 0 changed; commit it", (0,)),
+    "audit": (["audit", "-k", "leak"], "caught  a leak of 1 KiB in each iteration", (0,)),
+}
+
+
+@pytest.fixture
+def interrupted(gradmark, monkeypatch):
+    """Calls a command that is interrupted when it has kept so many events."""
+
+    def call(after, *arguments):
+        kept = []
+        real = Journal.__call__
+
+        def keep(journal, event):
+            if len(kept) == after:
+                raise KeyboardInterrupt
+            kept.append(event)
+            real(journal, event)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Journal, "__call__", keep)
+            return gradmark(*arguments)
+
+    return call
+
+
+def advised(called):
+    """What the interrupted command says to type."""
+    assert (called.code, called.out) == (130, "")
+    (text,) = (line for line in called.err.splitlines() if line.startswith("interrupted; go on with: gradmark "))
+    return shlex.split(text.partition("gradmark ")[2])
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_an_interrupted_verb_goes_on_as_that_verb(gradmark, interrupted, monkeypatch, tmp_path, verb):
+    monkeypatch.setattr(contract, "WORKLOADS", ["expression"])
+    arguments, printed, codes = VERBS[verb]
+    if verb in ("check", "baseline update"):
+        assert gradmark("baseline", "update", "expression", "-e", "null").code == 0
+    store = tmp_path / "the store"
+    called = interrupted(1, *arguments, "--store", store)
+    resume = advised(called)
+    (path,) = store.iterdir()
+    half = runs.load(path)
+    assert (half.verb, half.arguments) == (verb, [*map(str, arguments[len(verb.split()) :]), "--store", str(store)])
+    assert not half.finished
+    assert resume == [*verb.split(), "--resume", half.id, "--store", str(store)]
+    called = gradmark(*resume)
+    assert called.code in codes, called.err
+    assert printed in called.out
+    whole = runs.load(path)
+    assert whole.finished
+    (kept,) = half.measurements
+    assert kept in [msgspec.structs.replace(m, samples=kept.samples) for m in whole.measurements]
+    for measurement in whole.measurements:
+        assert [s.process for s in measurement.samples] == list(range(len(measurement.samples)))
+    assert printed in gradmark(*resume).out  # and a finished one is shown again
+    assert list(store.iterdir()) == [path]
+
+
+def test_the_advice_names_no_store_where_it_is_the_usual_one(interrupted):
+    resume = advised(interrupted(1, "run", "expression", "-e", "null", *QUICK))
+    assert resume[:2] == ["run", "--resume"]
+    assert len(resume) == 3
+
+
+def test_latest_is_of_the_verb(gradmark, interrupted):
+    first = advised(interrupted(1, "run", "expression", "-e", "null", *QUICK))[2]
+    advised(interrupted(1, "hypothesis", "filtering", *QUICK))
+    called = gradmark("run", "--resume", "latest")
+    assert called.code == 0
+    assert called.out.splitlines()[-1] == f"run file: .gradmark/runs/{first}.jsonl"
+
+
+def until_something_is_kept(process, folder):
+    while process.poll() is None:
+        for path in folder.glob("*.jsonl"):
+            try:
+                if runs.load(path).measurements:
+                    return path
+            except StoreError:  # a reader never sees half an event
+                process.kill()
+                raise
+        time.sleep(0.01)
+    raise AssertionError(process.communicate())
+
+
+def test_a_contract_that_is_ended_with_ctrl_c_gives_its_verdicts_later(gradmark, started, tmp_path):
+    store = tmp_path / "store"
+    process = started("contract", "--processes", "2", "--no-memory", "--store", store, start_new_session=True)
+    path = until_something_is_kept(process, store)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate()
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert f"interrupted; go on with: gradmark contract --resume {path.stem} --store {store}" in err
+    half = runs.load(path)
+    called = gradmark("contract", "--resume", path.stem, "--store", store)
+    assert called.code in (0, 1, 3)  # times decide between them
+    assert "gradients add up exactly, to rounding" in called.out
+    whole = runs.load(path)
+    assert [len(m.samples) for m in whole.measurements] == [2] * len(whole.planned)
+    assert [m.cell for m in half.measurements if m.cell not in whole.planned] == []

@@ -1,0 +1,68 @@
+"""Showing a run in each format: what is chosen, and that standard output can be piped."""
+
+import csv
+import io
+
+import msgspec
+import pytest
+from oracles.noisy import noisy_run
+
+from gradmark.commands.showing import FORMATS, show
+from gradmark.records import Run
+
+MANY = noisy_run(0)
+TWO = noisy_run(0, engines=2)
+
+
+@pytest.fixture
+def shown(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def call(run, form, **options):
+        show(run, form, **options)
+        out, err = capsys.readouterr()
+        assert err == ""
+        return out
+
+    return call
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_format_ends_its_last_line(shown, form):
+    assert shown(MANY, form).endswith("\n")
+
+
+def test_many_engines_are_side_by_side_with_the_answers_last(shown):
+    text = shown(MANY, "table")
+    assert text.startswith("poly/n=1\n")
+    answers = text.rstrip().rpartition("\n\n")[2]
+    assert [line.split(":")[0] for line in answers.splitlines() if "times as fast" in line][:1] == ["poly/n=1"]
+    assert "× fastest" in text
+    assert "null was not ranked: it gives no gradient" in text
+
+
+def test_two_engines_are_rows_with_the_answers_last(shown):
+    text = shown(TWO, "table")
+    assert text.startswith("scalar\n")
+    assert "poly/n=10000: tapegrad (901 µs) and casadi" in text.rstrip().rpartition("\n\n")[2]
+    assert "× fastest" not in text
+
+
+def test_medians_are_rows(shown):
+    assert "range" not in shown(MANY, "table")
+    text = shown(MANY, "table", medians=True)
+    assert text.startswith("scalar\n")
+    assert "median: over processes, with its interval; a range where few processes cannot give 95 %" in text
+    assert "(range " in text
+
+
+def test_markdown_has_the_answers_first(shown):
+    assert shown(MANY, "markdown").startswith("- poly/n=1: ")
+    assert shown(TWO, "markdown").startswith("- poly/n=10000: ")
+
+
+def test_what_programs_read(shown):
+    assert msgspec.json.decode(shown(MANY, "json"), type=Run) == MANY
+    rows = list(csv.DictReader(io.StringIO(shown(MANY, "csv"))))
+    assert len(rows) == len(MANY.measurements)
+    assert shown(MANY, "go").startswith("goos: linux\n")

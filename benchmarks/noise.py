@@ -16,6 +16,8 @@ import numpy as np
 DATA = Path(__file__).with_name("data") / "shared_machine.json"
 DRAWS = 10_000  # a share of 5 % is then known to 0.4 points, two standard errors
 BASE_NS = 10_000.0
+# A round of the quick suite has ten times as many rows as a round of the recording, and the recording 160 rounds.
+ROUNDS_OF_SUITE = 8
 Draw = np.random.Generator
 Array = Any
 
@@ -72,7 +74,7 @@ class Arms:
 
 
 def arms(draw: Draw, n: int) -> Iterator[Arms]:
-    """Every kind of noise; then recorded processes drawn at random, and as they came, of one session and of two."""
+    """Every kind of noise; then recorded processes drawn at random, and as they came, in turns and in two runs."""
     for name, noise in NOISE.items():
         first, second = (BASE_NS * noise(draw, (DRAWS, n)) for _ in range(2))
         yield Arms(name, first, second, np.full(DRAWS, BASE_NS * MEDIANS[name]))
@@ -84,8 +86,9 @@ def arms(draw: Draw, n: int) -> Iterator[Arms]:
     yield Arms("recorded", first, second, np.repeat(truths, share))
     turns = np.concatenate([_in_turns(draw, session, n, share) for cell in cells for session in cell], axis=1)
     yield Arms("recorded, in turns", *turns, np.full(turns.shape[1], np.nan), independent=False)
-    days = np.concatenate([_sessions(draw, cell, n, share * len(cell)) for cell in cells], axis=1)
-    yield Arms("recorded, two sessions", *days, np.full(days.shape[1], np.nan), independent=False)
+    for name, apart in (("sessions, suite", ROUNDS_OF_SUITE), ("sessions, one row", 1)):
+        days = np.concatenate([_sessions(draw, cell, n, share * len(cell), apart) for cell in cells], axis=1)
+        yield Arms(name, *days, np.full(days.shape[1], np.nan), independent=False)
 
 
 def _in_turns(draw: Draw, times: list[float], n: int, count: int) -> Array:
@@ -95,12 +98,16 @@ def _in_turns(draw: Draw, times: list[float], n: int, count: int) -> Array:
     return np.stack([windows[:, 0::2], windows[:, 1::2]])
 
 
-def _sessions(draw: Draw, cell: list[list[float]], n: int, count: int) -> Array:
-    """Windows of n processes as they came, of two different sessions: two runs of one code on one day."""
+def _sessions(draw: Draw, cell: list[list[float]], n: int, count: int, apart: int) -> Array:
+    """n processes as they came, so many rounds apart, of two different sessions: two runs of one code on one day.
+
+    Those of a run of the quick suite are spread over minutes, those of a run of one row over seconds.
+    """
     chosen = np.array([draw.permutation(len(cell))[:2] for _ in range(count)])
     windows = []
     for arm in range(2):
         times = [np.asarray(cell[session]) for session in chosen[:, arm]]
-        starts = [draw.integers(0, len(one) - n + 1) for one in times]
-        windows.append(np.stack([one[start : start + n] for one, start in zip(times, starts, strict=True)]))
+        span = apart * (n - 1) + 1
+        starts = [draw.integers(0, len(one) - span + 1) for one in times]
+        windows.append(np.stack([one[k : k + span : apart] for one, k in zip(times, starts, strict=True)]))
     return np.stack(windows)

@@ -1,6 +1,6 @@
 """Are the statistics right? Coverage of every interval, false alarms and power, on known noise and on recorded times.
 
-    python benchmarks/statistics.py                    simulate: exit code 1 if a promise is not kept (half a minute)
+    python benchmarks/statistics.py                    simulate: exit code 1 if a promise is not kept (a minute)
     python benchmarks/statistics.py --aa FOLDER        runs of the same code, each with the next: false verdicts
     python benchmarks/statistics.py --keep RUN.json …  make data/shared_machine.json from runs of many processes
 

@@ -15,9 +15,10 @@ COLOURS = {"faster": "green", "slower": "red"}
 NUMBERS, NAMES = 32, 33
 LEGEND = """\
 Times are the fastest blocks over all processes; the change is their quotient.
-Slower or faster: both it and the typical process changed by more than {noticed:.0f} %,
-and an exact Mann-Whitney test of all processes has p ≤ {level:g}. The interval is
-of the change of the typical process (Hodges-Lehmann), with its true coverage."""
+Slower or faster: both it and the typical process changed by more than {noticed:.0f} %
+(with fewer than {many} processes, the fastest block by {by_few:.0f} %), and an exact
+Mann-Whitney test of all processes has p ≤ {level:g}. The interval is of the change
+of the typical process (Hodges-Lehmann), with its true coverage."""
 
 
 @click.command()
@@ -31,7 +32,7 @@ def command(old: str, new: str, changed: bool, store: Path | None) -> None:
     Nothing is gated: two runs of different days also differ by what else the machine did. `gradmark check --against`
     measures both sides in turns.
     """
-    from gradmark.analyse.unpaired import LEVEL, NOTICED, differences, environments
+    from gradmark.analyse.unpaired import LEVEL, MANY, NOTICED, NOTICED_BY_FEW, differences, environments
     from gradmark.report.model.characters import one_line
     from gradmark.store import runs
 
@@ -54,7 +55,8 @@ def command(old: str, new: str, changed: bool, store: Path | None) -> None:
     counts = {verdict: sum(d.verdict == verdict for d in rows) for verdict in dict.fromkeys(d.verdict for d in rows)}
     click.echo("\n" + (", ".join(f"{count} {verdict}" for verdict, count in counts.items()) or "Both runs are empty."))
     if any(d.time is not None for d in shown):
-        click.echo(LEGEND.format(noticed=100 * (NOTICED - 1), level=LEVEL))
+        shares = {"noticed": 100 * (NOTICED - 1), "by_few": 100 * (NOTICED_BY_FEW - 1)}
+        click.echo(LEGEND.format(**shares, many=MANY, level=LEVEL))
 
 
 def lines(difference: "Difference") -> Iterator[str]:

@@ -55,6 +55,8 @@ def difference(old, new):
          "the processes differ, but the fastest blocks do not: one run may have been disturbed"),
         ([1055.0, 1056.0, 1057.0, 1058.0, 1059.0], "undecided",
          "the fastest blocks changed, but the typical process did not change with them"),  # by 5.5 and by 3.6 %
+        ([1065.0, 1085.0, 1090.0, 1095.0, 1099.0], "undecided",
+         "so few processes differ by as much from day to day; 10 in each run can decide"),
         ([2000.0] * 3, "undecided", "3 processes in a run; 4 or more can decide"),
         ([2000.0], "undecided", "1 process in a run; 4 or more can decide"),
     ],
@@ -64,6 +66,12 @@ def test_verdicts(times, word, reason):
     assert (seen.name, seen.verdict, seen.reason) == ("w/n=3", word, reason)
     assert (seen.time.first, seen.time.second, seen.time.ratio) == (1000.0, min(times), min(times) / 1000.0)
     assert seen.time.processes == (5, len(times))
+
+
+def test_ten_processes_see_what_five_do_not():
+    old = [1000.0 + 2 * k for k in range(10)]
+    assert difference(measured(old[:5]), measured([1.06 * ns for ns in old[:5]])).verdict == "undecided"
+    assert difference(measured(old), measured([1.06 * ns for ns in old])).verdict == "slower"
 
 
 def test_the_order_of_processes_does_not_matter():

@@ -6,7 +6,7 @@ A recording is groups of series measured together, night by night, of a program 
 is one kind of noise, or one kind of machine under a group. Printed for each: how many of the series raise an alarm; and
 of steps planted into one series at a random night, how many are found within five nights, the later nights not yet
 being there. Only calm series are planted into: their median night-to-night change is below 5 %. The last line is a
-recording of another project, tests/data/gradbench-nightlies.json.gz. A file that is named is tried instead of all these:
+recording of another project, tests/data/gradbench-nightlies.json.gz. A file that is named is tried instead of these:
 {"series": {"job/row": {"night": time}}}, or lists of times; what is before the last slash ran in one job.
 """
 

@@ -196,11 +196,11 @@ def _break_even(standing: list[Standing]) -> list[str]:
             continue
         after = [f"with {one_line(other)} after {units.count(n)} calls" for other, n in one.break_even.items() if n]
         never = [one_line(other) for other, n in one.break_even.items() if n is None]
-        said = [*after, *([f"never with {', '.join(never)}"] if never else [])]
-        if said:
-            lines.append(
-                f"{one_line(one.engine)}: first call {units.time(one.first_call_ns)}; breaks even {', '.join(said)}"
-            )
+        parts = [f"breaks even {', '.join(after)}"] if after else []
+        if never:
+            parts.append(f"never {'' if after else 'breaks even '}with {', '.join(never)}")
+        if parts:
+            lines.append(f"{one_line(one.engine)}: first call {units.time(one.first_call_ns)}; {', '.join(parts)}")
     return lines
 
 

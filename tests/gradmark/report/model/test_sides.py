@@ -166,6 +166,8 @@ def test_a_first_call_that_pays_off_late_is_told(make: Any) -> None:
     row = comparison(run).sides[0]
     assert row.remarks == ["jax: first call 200 ms; breaks even with torch after 50.0 k calls, never with tapegrad"]
     assert lines(row)["first call"] == ["10.0 µs", "200 ms", "100 µs"]
+    run = make.run(compiled("jax", 9e3, 2e10), compiled("torch", 5e3, 1e5), compiled("tapegrad", 5e2, 1e4))
+    assert comparison(run).sides[0].remarks == ["jax: first call 20.0 s; never breaks even with torch, tapegrad"]
 
 
 def test_threads_are_said(make: Any) -> None:

@@ -11,7 +11,7 @@ from gradmark.commands.measuring import Invocation, MeasuringCommand, measure, m
 from gradmark.commands.options import SAMPLING
 from gradmark.commands.verdicts import exit_code, print_verdicts
 from gradmark.errors import SelectionError
-from gradmark.records import Cell
+from gradmark.records import Cell, Measurement, Run
 
 if TYPE_CHECKING:
     from gradmark.analyse.hypotheses import Arm, Hypothesis
@@ -30,7 +30,7 @@ def command(names: tuple[str, ...], invocation: Invocation) -> None:
 
     chosen = choose(names)
     run, path = measure(invocation, lambda: planned(invocation, chosen))
-    verdicts = [judge(hypothesis, run.measurements) for hypothesis, _ in chosen]
+    verdicts = [judge(hypothesis, own_measurements(run, hypothesis, file)) for hypothesis, file in chosen]
     print_verdicts(verdicts)
     click.echo(f"\nrun file: {path}")
     sys.exit(exit_code(verdicts))
@@ -49,7 +49,17 @@ def planned(invocation: Invocation, chosen: "Sequence[tuple[Hypothesis, str | No
     can = plan.survey([cell.engine for cell in cells.values()], process.run, settings, stop=process.end_all).can
     placed = [msgspec.structs.replace(cell, device=can[cell.engine].devices[0]) for cell in cells.values()]
     known = plan.known_of(placed, can, process.run, settings, stop=process.end_all)
-    return msgspec.structs.replace(invocation.plan_of_cells(placed, settings), known=known)
+    return invocation.plan_of_cells(placed, settings, known)
+
+
+def own_measurements(run: Run, hypothesis: "Hypothesis", file: str | None) -> list[Measurement]:
+    """Those of a hypothesis's own arms: two files may have workloads of one name."""
+    import msgspec
+
+    arms = cells_of(hypothesis, file)
+    return [
+        m for m in run.measurements if any(msgspec.structs.replace(arm, device=m.cell.device) == m.cell for arm in arms)
+    ]
 
 
 def choose(names: tuple[str, ...]) -> "list[tuple[Hypothesis, str | None]]":

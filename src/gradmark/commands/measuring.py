@@ -63,12 +63,11 @@ class Invocation:
             click.echo(f"left out: {problem}", err=True)
         return msgspec.structs.replace(made, settings=settings, arguments=self.arguments)
 
-    def plan_of_cells(self, cells: Sequence[Cell], settings: Settings | None = None) -> "Plan":
+    def plan_of_cells(self, cells: Sequence[Cell], settings: Settings, known: Sequence[Measurement] = ()) -> "Plan":
         """The plan of cells that are chosen already."""
         from gradmark.measure.plan import Plan
 
-        settings = settings or self.settings
-        return Plan(verb=self.verb, arguments=self.arguments, cells=list(cells), settings=settings)
+        return Plan(verb=self.verb, arguments=self.arguments, cells=list(cells), settings=settings, known=list(known))
 
 
 class MeasuringCommand(click.Command):

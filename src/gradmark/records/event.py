@@ -8,7 +8,7 @@ import msgspec
 from gradmark.records.measurement import Instructions, Measurement, Status
 from gradmark.records.record import Record
 from gradmark.records.run import Run
-from gradmark.records.sample import Sample
+from gradmark.records.sample import Sample, with_one_harness
 
 
 class Inspected(Record, frozen=True, kw_only=True, tag=True):
@@ -76,7 +76,7 @@ class GrowingRun:
         if found is None:
             return None
         ordered = sorted(self._samples[cell], key=lambda sample: sample.process)
-        return msgspec.structs.replace(found, samples=ordered)
+        return msgspec.structs.replace(found, samples=with_one_harness(ordered))
 
     @property
     def run(self) -> Run:

@@ -38,13 +38,7 @@ def take_time(job: Job) -> Result:
     time_together(list(timed.values()), settings.blocks, max(settings.block_ns, 1000 * clock_ns))
     once = dict(prepared.once_ns, warm_up=sum(t.warm_up_ns for t in timed.values()))
     harness, harness_two = (min(timed.pop(name).block_ns) for name in ("harness", "harness_two"))
-    phases = {
-        name: Phase(
-            iterations=t.iterations,
-            block_ns=[ns - (harness_two if len(t.calls) == 2 else harness) for ns in t.block_ns],
-        )
-        for name, t in timed.items()
-    }
+    phases = {name: phase_of(t, harness_two if len(t.calls) == 2 else harness) for name, t in timed.items()}
     warnings: list[Warning] = []
     if "total" in phases and prepared.can.gradients:
         warnings += late(prepared, phases["total"].floor_ns)
@@ -62,6 +56,12 @@ def take_time(job: Job) -> Result:
         warnings=warnings,
     )
     return Result(sample=sample)
+
+
+def phase_of(timed: Timed, harness_ns: float) -> Phase:
+    """The blocks of a phase less the harness."""
+    blocks = [ns - harness_ns for ns in timed.block_ns]
+    return Phase(iterations=timed.iterations, block_ns=blocks, harness_ns=harness_ns)
 
 
 def late(prepared: Prepared, total_ns: float) -> list[Warning]:

@@ -25,6 +25,7 @@ def earlier(gradmark, finished, tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_fifty_kills_at_random_moments(gradmark, started, earlier):
     run, baseline = (earlier / "runs" / "earlier.json"), earlier / "baseline.json"
     before = run.read_bytes(), baselines.load(baseline)

@@ -81,6 +81,7 @@ def test_engines_that_only_evaluate():
     assert set(null.samples[0].phases) == {"primal", "forward", "backward", "total"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "status", "message"),
     [
@@ -196,6 +197,7 @@ def test_a_module_of_the_user_s_does_not_hide_python_s_own(tmp_path, monkeypatch
     assert found.status == "ok"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this platform cannot keep processes on cores")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_workers_have_as_many_cores_as_threads(threads):

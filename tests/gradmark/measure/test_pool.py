@@ -84,6 +84,7 @@ def test_nothing_is_begun_when_nobody_listens_any_more():
     assert begun == [0, 1]  # what was under way was done
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "forked", [pytest.param(True, marks=pytest.mark.skipif(not possible(), reason="no fork")), False]
 )

@@ -442,6 +442,7 @@ def test_deep_chains_that_are_dropped(last):
     in_a_small_stack(work)
 
 
+@pytest.mark.slow
 def test_the_oracle_runs_the_engine_it_is_asked_to(calls):
     """The problems of a primitive do reach its rule."""
     for name in PROBLEMS:

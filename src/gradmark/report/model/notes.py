@@ -134,7 +134,7 @@ def _growth(run: Run, fits: Sequence[tuple[str, Sequence[Fit]]], suspects: Seque
             if fit.verdict == "superlinear"
         ]
         if steep:
-            # The name may say more than the workload ("poly tapegrad"); the command takes only the workload.
+            # The name may say more than the workload ("poly/n=*@tapegrad"); the command takes only the workload.
             workload = max((w for w in workloads if name.startswith(w)), key=len, default="WORKLOAD")
             command = f"`{_quoted(['gradmark', 'scale', workload])}`"
             yield _warning(

@@ -1,4 +1,5 @@
-# make run · make test · make lint · make bench · make pictures: each sets up all it needs, and is quick the second time.
+# make run · make quick · make test · make lint · make bench · make pictures: each sets up all it needs, and is quick the
+# second time.
 
 PYTHON ?= python3
 VENV := .venv
@@ -10,10 +11,14 @@ SOURCES := pyproject.toml setup.py $(wildcard src/tapegrad/scalar/*.py src/tapeg
 	src/tapegrad/scalar/*.h src/tapegrad/scalar/*.c src/tapegrad/tensor/*.py src/tapegrad/tensor/*.pxd \
 	src/tapegrad/tensor/rules/*.py src/tapegrad/tensor/rules/*.pxd)
 
-.PHONY: run test lint bench pictures clean
+.PHONY: run quick test lint bench pictures clean
 
 run: $(VENV)/built
 	$(BIN)/gradmark run
+
+# The core, in less than a minute: no other engine, no browser, nothing slow.
+quick: $(VENV)/built $(VENV)/quick
+	$(BIN)/python -m pytest -q --durations=5 -m "not peers and not browser and not slow"
 
 test: $(VENV)/built $(VENV)/test $(VENV)/peers
 	$(BIN)/python -m pytest
@@ -45,7 +50,7 @@ $(VENV)/built: $(SOURCES) $(VENV)/python
 	$(PIP) install --editable .
 	touch $@
 
-$(VENV)/test $(VENV)/lint $(VENV)/bench: pyproject.toml $(VENV)/python
+$(VENV)/quick $(VENV)/test $(VENV)/lint $(VENV)/bench: pyproject.toml $(VENV)/python
 	$(PIP) install --group $(notdir $@)
 	touch $@
 

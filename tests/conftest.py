@@ -1,6 +1,29 @@
-"""The same random cases on every run: a failure on one machine is a failure on all."""
+"""What all tests share: the same random cases on every run, and what becomes of a test that needs other engines."""
 
+import importlib.util
+import os
+import runpy
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
 
+# A failure on one machine is a failure on all.
 settings.register_profile("deterministic", derandomize=True, database=None)
 settings.load_profile("deterministic")
+
+HIDING = Path(__file__).parent / "without_peers"
+
+
+def pytest_configure(config):
+    """A suite without peers finds none by chance: a test that needs one, and is not marked, fails."""
+    if "not peers" in config.option.markexpr:
+        runpy.run_path(str(HIDING / "sitecustomize.py"))
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HIDING), os.environ.get("PYTHONPATH")]))
+
+
+def pytest_runtest_setup(item):
+    for marker in item.iter_markers("peers"):
+        for package in marker.args:
+            if importlib.util.find_spec(package) is None:
+                pytest.skip(f"{package} is not installed")

@@ -71,6 +71,7 @@ def test_links_of_a_page_lead_somewhere(page):
         assert (page.parent / target).exists(), target
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_examples_run(example, capsys):
     runpy.run_path(str(example), run_name="__main__")

@@ -1,7 +1,5 @@
 """The adapters that the contract's tests run over, without importing one: those that are not installed are skipped."""
 
-import importlib.util
-
 import pytest
 
 from gradmark.engines import discovery
@@ -25,11 +23,7 @@ TENSOR = [name for name in EVERY if name not in SCALARS_ONLY]
 
 def cell(name, *more):
     """Parameters of a test with an engine, skipped where its package is not installed."""
-    missing = not discovery.installed(name)
-    marks = [pytest.mark.skip(reason=f"{name.partition(':')[0]} is not installed")] if missing else []
+    package = name.partition(":")[0]
+    marks = [pytest.mark.peers(package)] if package in discovery.PEERS else []
+    marks += [pytest.mark.slow] * ("convolution" in more)  # tens of milliseconds for one evaluation
     return pytest.param(name, *more, marks=marks, id="-".join(map(str, (name, *more))))
-
-
-def installed(package):
-    """Whether a package is there."""
-    return importlib.util.find_spec(package) is not None

@@ -11,7 +11,7 @@ from gradmark.errors import UnsupportedError
 from gradmark.workloads.selection import select
 
 
-@pytest.mark.skipif(not adapters.installed("tinygrad"), reason="tinygrad is not installed")
+@pytest.mark.peers("tinygrad")
 def test_the_exact_gelu_is_unsupported_by_tinygrad_and_not_wrong():
     from tinygrad import Tensor
 
@@ -23,7 +23,7 @@ def test_the_exact_gelu_is_unsupported_by_tinygrad_and_not_wrong():
     ops.gelu(Tensor([1.0]), approximate="tanh")
 
 
-@pytest.mark.skipif(not adapters.installed("tinygrad"), reason="tinygrad is not installed")
+@pytest.mark.peers("tinygrad")
 @pytest.mark.parametrize(
     ("backend", "device"),
     [("CPU", "cpu"), ("LLVM", "cpu"), ("PYTHON", "cpu"), ("CUDA", "cuda"), ("NV", "cuda"), ("CUDA:1", "cuda"),
@@ -36,7 +36,7 @@ def test_the_device_of_tinygrad_is_its_backend_s(monkeypatch, backend, device):
     assert tinygrad.Tinygrad().capabilities().devices == (device,)
 
 
-@pytest.mark.skipif(not adapters.installed("jax"), reason="jax is not installed")
+@pytest.mark.peers("jax")
 @pytest.mark.parametrize(
     ("platform", "version", "device"),
     [
@@ -91,7 +91,10 @@ def test_collecting_these_tests_imports_no_engine():
     assert not [peer for peer in discovery.PEERS if f"'{peer}'" in done.stdout]
 
 
-def test_an_engine_that_is_not_installed_is_skipped(monkeypatch):
-    monkeypatch.setattr(discovery.importlib.util, "find_spec", lambda name: None if name == "xad" else True)
-    assert [mark.kwargs["reason"] for mark in adapters.cell("xad").marks] == ["xad is not installed"]
-    assert not adapters.cell("casadi").marks
+def test_an_engine_that_is_not_installed_is_skipped(request):
+    assert adapters.cell("torch:compile", "poly").marks == [pytest.mark.peers("torch")]
+    assert not adapters.cell("tapegrad:fresh").marks
+    request.node.add_marker(pytest.mark.peers("no_such_package"))
+    (shared,) = (plugin for plugin in request.config.pluginmanager.get_plugins() if hasattr(plugin, "HIDING"))
+    with pytest.raises(pytest.skip.Exception, match="no_such_package is not installed"):
+        shared.pytest_runtest_setup(request.node)

@@ -28,6 +28,7 @@ def called(tmp_path):
     return call
 
 
+@pytest.mark.slow
 def test_a_cell_is_measured_and_kept(called, tmp_path):
     done = called()
     assert "1 passed" in done.stdout, done.stdout
@@ -56,6 +57,7 @@ def test_a_size_that_there_is_not(called, tmp_path):
     assert "poly has no size {'m': 7} in float64; its sizes are n, its dtypes float64" in called().stdout
 
 
+@pytest.mark.slow
 def test_a_size_that_is_not_listed(called, tmp_path):
     (tmp_path / "test_price.py").write_text(
         "def test_size(gradmark):\n    assert gradmark('poly', engine='null', size={'n': 7}).cell.row == 'poly/n=7'\n"

@@ -112,12 +112,14 @@ def recorded():
     return groups
 
 
+@pytest.mark.slow
 def test_recorded_nights_without_a_change_raise_few_alarms(recorded):
     alarms = [bool(found) for group in recorded.values() for found in changes(group)[0].values()]
     assert len(alarms) == 1565
     assert sum(alarms) <= 0.03 * len(alarms)
 
 
+@pytest.mark.slow
 def test_planted_steps_are_caught_within_five_nights(recorded):
     draw = random.Random(0)
     calm = [

@@ -42,6 +42,7 @@ def repository(gradmark, tmp_path):
     return gradmark
 
 
+@pytest.mark.slow
 def test_nothing_changed(repository):
     called = repository(*CHECK, "--against", "HEAD")
     assert called.code == 0, called.out
@@ -50,6 +51,7 @@ def test_nothing_changed(repository):
     )
 
 
+@pytest.mark.slow
 def test_a_change_of_the_engine_is_seen(repository):
     Path("mine.py").write_text(ENGINE.format(True, ""))
     called = repository(*CHECK, "--against", "HEAD")
@@ -57,6 +59,7 @@ def test_a_change_of_the_engine_is_seen(repository):
     assert "fail         constants/n=1000@mine:Mine tape_instructions: 10 → 1000" in called.out
 
 
+@pytest.mark.slow
 def test_an_engine_that_does_not_work_any_more(repository):
     Path("mine.py").write_text(ENGINE.format(False, "raise RuntimeError('broken today')"))
     called = repository(*CHECK, "--against", "HEAD")
@@ -64,12 +67,14 @@ def test_an_engine_that_does_not_work_any_more(repository):
     assert "constants/n=1000@mine:Mine status: error, was ok: engine 'mine:Mine': capabilities() failed: " in called.out
 
 
+@pytest.mark.slow
 def test_an_engine_that_never_worked_is_wrong_usage(repository):
     called = repository(*CHECK, "--against", "HEAD", "-e", "mine:Other")
     assert (called.code, called.out) == (2, "")
     assert "mine has no 'Other'" in called.err
 
 
+@pytest.mark.slow
 def test_it_goes_on_after_an_interruption_with_the_same_commit(repository, monkeypatch):
     real, kept = Journal.__call__, []
 
@@ -93,6 +98,7 @@ def test_it_goes_on_after_an_interruption_with_the_same_commit(repository, monke
     assert repository("check", "--resume", path).code == 0  # finished: it is only shown
 
 
+@pytest.mark.slow
 def test_another_commit_is_not_mixed_in(repository, monkeypatch):
     def keep(journal, event):
         raise KeyboardInterrupt

@@ -22,6 +22,7 @@ def edited(change):
     FILE.write_text(json.dumps(found))
 
 
+@pytest.mark.slow
 def test_unchanged_and_written_again(gradmark, kept):
     called = gradmark("check", "expression", "reuse")
     assert (called.code, called.out) == (0, "pass against gradmark-baseline.json: 15 pass\n")
@@ -32,6 +33,7 @@ def test_unchanged_and_written_again(gradmark, kept):
     assert shown.out.splitlines()[0].startswith("expression@tapegrad: allocations 0, gradient_error 7.6e-17, ")
 
 
+@pytest.mark.slow
 def test_worse_better_new_vanished_and_elsewhere(gradmark, kept, tmp_path, monkeypatch):
     def change(found):
         cells = found["cells"]
@@ -56,6 +58,7 @@ def test_worse_better_new_vanished_and_elsewhere(gradmark, kept, tmp_path, monke
     assert (tmp_path / "summary.md").read_text().startswith("### ❌ gradmark: fail")
 
 
+@pytest.mark.slow
 def test_a_faulty_engine_fails(gradmark, kept):
     edited(lambda found: found.update(cells={
         name.replace("@tapegrad", "@faults.engines:Allocates"): cell for name, cell in found["cells"].items()
@@ -74,6 +77,7 @@ def old(kept):
     return FILE.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_baseline_with_old_names_still_holds(gradmark, old):
     assert gradmark("check", "expression", "reuse").out == "pass against gradmark-baseline.json: 15 pass\n"
     edited(lambda found: found["cells"]["expression/float64/cpu@tapegrad"]["metrics"].update(tape_instructions=2))
@@ -82,6 +86,7 @@ def test_a_baseline_with_old_names_still_holds(gradmark, old):
     assert called.out.startswith("fail         expression@tapegrad tape_instructions: 2 → 3 (+50.0 %)")
 
 
+@pytest.mark.slow
 def test_renewing_a_baseline_with_old_names_loses_and_doubles_nothing(gradmark, old):
     assert gradmark("baseline", "update", "expression").out == "gradmark-baseline.json: 3 cells, 0 changed; commit it\n"
     assert sorted(json.loads(FILE.read_text())["cells"]) == [

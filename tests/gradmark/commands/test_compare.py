@@ -119,6 +119,7 @@ def test_empty_runs(compared):
     assert compared([], [])[-1] == "Both runs are empty."
 
 
+@pytest.mark.slow
 def test_a_run_with_itself_and_with_one_of_another_machine(gradmark, finished, tmp_path):
     run = runs.load(finished)
     other = msgspec.structs.replace(

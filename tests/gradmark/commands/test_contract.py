@@ -38,6 +38,7 @@ def one_workload(monkeypatch):
     monkeypatch.setattr(contract, "WORKLOADS", ["expression"])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_workload")
 def test_an_engine_that_allocates_breaks_a_promise(gradmark):
     called = gradmark("contract", "-e", "faults.engines:Allocates", "--processes", "1")
@@ -55,6 +56,7 @@ def test_an_engine_that_allocates_breaks_a_promise(gradmark):
     assert lines[-1].startswith("run file: ")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_workload")
 def test_an_engine_without_a_fault_breaks_none(gradmark):
     called = gradmark("contract", "-e", "faults.engines:Faulty", "--processes", "1")

@@ -25,14 +25,17 @@ def statuses(gradmark, quick, tmp_path):
     return measured
 
 
+@pytest.mark.slow
 def test_a_workload(statuses):
     assert statuses("mine.py") == [("norm/n=10", "ok"), ("norm/n=100", "ok"), ("norm/n=1000", "ok")]
 
 
+@pytest.mark.slow
 def test_a_workload_of_arrays(statuses):
     assert statuses("ridge.py") == [("ridge/n=10", "ok"), ("ridge/n=100", "ok"), ("ridge/n=1000", "ok")]
 
 
+@pytest.mark.peers("micrograd")
 def test_an_engine(statuses):
     assert statuses("poly", "expression", "-e", "nano:Micrograd", code=1) == [
         ("poly/n=10", "ok"),
@@ -43,6 +46,7 @@ def test_an_engine(statuses):
     ]
 
 
+@pytest.mark.slow
 def test_an_engine_from_nothing(statuses):
     assert statuses("expression", "poly", "-e", "duals:Duals") == [
         ("expression", "ok"),
@@ -53,6 +57,7 @@ def test_an_engine_from_nothing(statuses):
     ]
 
 
+@pytest.mark.slow
 def test_what_an_engine_from_nothing_lacks(statuses):
     assert statuses("chain/f=tanh", "expression", "-e", "duals:Duals") == [
         ("chain/f=tanh", "unsupported"),
@@ -60,10 +65,12 @@ def test_what_an_engine_from_nothing_lacks(statuses):
     ]
 
 
+@pytest.mark.slow
 def test_one_row_of_a_file(statuses):
     assert statuses("mine.py:norm/n=777") == [("norm/n=777", "ok")]
 
 
+@pytest.mark.slow
 def test_the_contract_of_an_engine_from_nothing(gradmark, quick, tmp_path):
     text = (GUIDE / "your-engine.md").read_text()
     (block,) = re.findall(r"```python\n(# duals\.py\n.*?)```", text, flags=re.DOTALL)
@@ -73,6 +80,7 @@ def test_the_contract_of_an_engine_from_nothing(gradmark, quick, tmp_path):
     assert "gradients add up exactly, to rounding" in called.out
 
 
+@pytest.mark.peers("casadi", "xad", "micrograd")
 def test_a_function_over_several_engines(statuses):
     assert statuses("option.py", "-e", "tapegrad", "-e", "casadi", "-e", "xad", "-e", "micrograd") == [
         ("price", "ok"),

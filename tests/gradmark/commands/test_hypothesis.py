@@ -75,6 +75,7 @@ def test_a_file_that_fails(tmp_path):
         choose((str(path),))
 
 
+@pytest.mark.slow
 def test_an_exact_count_is_decided_by_one_process(gradmark, quick):
     called = gradmark("hypothesis", "filtering", *quick)
     assert called.code == 0
@@ -85,6 +86,7 @@ def test_an_exact_count_is_decided_by_one_process(gradmark, quick):
     assert lines[-1].startswith("run file: ")
 
 
+@pytest.mark.slow
 def test_not_measured_is_doubt(gradmark, quick):
     called = gradmark("hypothesis", "reuse-allocations", *quick)
     assert called.code == 3
@@ -94,6 +96,7 @@ def test_not_measured_is_doubt(gradmark, quick):
     ]
 
 
+@pytest.mark.slow
 def test_two_files_with_workloads_of_one_name(gradmark, quick, tmp_path):
     text = (
         "from gradmark import workload\nfrom gradmark.analyse.hypotheses import Arm, Hypothesis\n"

@@ -33,6 +33,7 @@ def undisturbed_s(started, command, folder):
     return time.monotonic() - start_s
 
 
+@pytest.mark.slow
 def test_fifty_kills_at_random_moments(gradmark, started, earlier):
     run, baseline = (earlier / "runs" / "earlier.json"), earlier / "baseline.json"
     takes_s = [undisturbed_s(started, command, earlier) for command in COMMANDS]

@@ -91,6 +91,7 @@ def test_work_without_steps_is_said(capsys):
     assert capsys.readouterr() == ("", "building main\n")
 
 
+@pytest.mark.slow
 def test_a_run_in_a_log(gradmark, quick):
     called = gradmark("run", "expression", "reuse", "-e", "null", "--processes", "2", "--no-memory")
     assert called.code == 0

@@ -62,6 +62,7 @@ def test_a_run_that_is_not_there_is_an_error_beside_one_that_is(gradmark, store)
     assert "no run" in called.err
 
 
+@pytest.mark.slow
 def test_run_writes_a_page_too(gradmark, quick, tmp_path):
     called = gradmark("run", "expression", *quick, "--html", "here.html")
     assert called.code == 0

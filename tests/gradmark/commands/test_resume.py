@@ -53,6 +53,7 @@ def advised(called):
     return shlex.split(text.partition("gradmark ")[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
 def test_an_interrupted_verb_goes_on_as_that_verb(gradmark, interrupted, monkeypatch, tmp_path, verb):
     monkeypatch.setattr(contract, "WORKLOADS", ["expression"])
@@ -80,12 +81,14 @@ def test_an_interrupted_verb_goes_on_as_that_verb(gradmark, interrupted, monkeyp
     assert list(store.iterdir()) == [path]
 
 
+@pytest.mark.slow
 def test_the_advice_names_no_store_where_it_is_the_usual_one(interrupted):
     resume = advised(interrupted(1, "run", "expression", "-e", "null", *QUICK))
     assert resume[:2] == ["run", "--resume"]
     assert len(resume) == 3
 
 
+@pytest.mark.slow
 def test_latest_is_of_the_verb(gradmark, interrupted):
     first = advised(interrupted(1, "run", "expression", "-e", "null", *QUICK))[2]
     advised(interrupted(1, "hypothesis", "filtering", *QUICK))
@@ -107,6 +110,7 @@ def until_something_is_kept(process, folder):
     raise AssertionError(process.communicate())
 
 
+@pytest.mark.slow
 def test_a_contract_that_is_ended_with_ctrl_c_gives_its_verdicts_later(gradmark, started, tmp_path):
     store = tmp_path / "store"
     process = started("contract", "--processes", "2", "--no-memory", "--store", store, start_new_session=True)

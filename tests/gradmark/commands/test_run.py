@@ -49,6 +49,7 @@ def test_a_keyword_narrows(gradmark):
     assert {line.split("/")[0] for line in called.out.splitlines()[:-1]} == {"add_chain", "mul_chain", "chain"}
 
 
+@pytest.mark.slow
 def test_without_a_selection_both_short_suites(gradmark):
     lines = gradmark("run", "--dry-run").out.splitlines()
     assert "poly/n=10  tapegrad" in lines
@@ -66,6 +67,7 @@ def test_without_a_selection_both_short_suites(gradmark):
     ]
 
 
+@pytest.mark.slow
 def test_dtypes(gradmark):
     def dry(*arguments):
         return gradmark("run", *arguments, "--dry-run").out.splitlines()[:-1]
@@ -82,6 +84,7 @@ def test_dtypes(gradmark):
     )
 
 
+@pytest.mark.slow
 def test_tensors_beside_engines_that_have_none(gradmark, quick):
     called = gradmark("run", "matmul", "-e", "tapegrad", "-e", "python-floats", *quick, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(called.out)))
@@ -95,6 +98,7 @@ def test_tensors_beside_engines_that_have_none(gradmark, quick):
     assert [float(r["flops"]) for r in rows if r["flops"]] == [6 * 8**3, 6 * 256**3]
 
 
+@pytest.mark.slow
 def test_a_real_run_and_its_copy(gradmark, quick, tmp_path):
     called = gradmark("run", *TWO, *quick, "--seed", "3", "--json", tmp_path / "copy" / "mine.json")
     assert called.code == 0
@@ -191,6 +195,7 @@ def test_a_file_that_does_not_load_is_shown_with_its_line(gradmark, tmp_path):
     assert "mine.py cannot be loaded: mine.py, line 2, `math.nothing`: AttributeError" in called.err
 
 
+@pytest.mark.slow
 def test_a_broken_workload_does_no_harm_to_others(gradmark, quick):
     called = gradmark("run", BROKEN, *quick)
     assert called.code == 1  # a row failed
@@ -220,6 +225,7 @@ def test_exit_code(finished, statuses, code):
     assert exit_code(msgspec.structs.replace(run, measurements=measurements)) == code
 
 
+@pytest.mark.slow
 def test_a_wrong_gradient_is_a_failure(gradmark, quick):
     called = gradmark("run", "expression", "-e", "faults.engines:WrongGradient", "-e", "tapegrad", *quick)
     assert called.code == 1
@@ -289,6 +295,7 @@ def interrupted(finished, folder, **changes):
         return journal.path
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on(gradmark, finished, tmp_path):
     path = interrupted(finished, tmp_path / "store")
     called = gradmark("run", "--resume", path.stem[:12], "--store", path.parent)
@@ -317,6 +324,7 @@ def test_another_plan_for_the_rest_is_refused(gradmark, finished, tmp_path, argu
     assert f"--resume continues a run as it was planned; leave out {named}\n" in called.err
 
 
+@pytest.mark.slow
 def test_the_latest_is_the_latest_that_is_not_finished(gradmark, finished, tmp_path):
     store = tmp_path / "store"
     begun = interrupted(finished, store, id="20200101T000000-aaaaaa")
@@ -348,6 +356,7 @@ def test_a_run_of_a_test_is_not_resumed(gradmark, finished, tmp_path):
     assert called.err.endswith("was made by a test; run the test again with pytest\n")
 
 
+@pytest.mark.slow
 def test_a_resumed_run_is_called_as_it_was(gradmark, finished, tmp_path):
     path = interrupted(finished, tmp_path / "store", arguments=["expression", "--format", "csv", "--json", "copy.json"])
     called = gradmark("run", "--resume", path)
@@ -365,6 +374,7 @@ def test_a_run_of_another_machine_is_not_resumed(gradmark, finished, tmp_path):
     assert not runs.load(path).finished
 
 
+@pytest.mark.slow
 def test_a_run_is_resumed_in_its_own_file(gradmark, finished, tmp_path):
     path = interrupted(finished, tmp_path / "elsewhere")
     assert gradmark("run", "--resume", path).code == 0
@@ -388,6 +398,7 @@ def until_something_is_kept(process, folder):
 LONG = ["run", "expression", "-e", "tapegrad", "-e", "null", "--processes", "5", "--no-memory"]
 
 
+@pytest.mark.slow
 def test_a_killed_run_leaves_a_file_that_can_be_resumed(gradmark, started, tmp_path):
     process = started(*LONG, "--store", tmp_path / "store", start_new_session=True)
     path = until_something_is_kept(process, tmp_path / "store")
@@ -413,6 +424,7 @@ def stopped(started, tmp_path):
     return process.returncode, err, path, store
 
 
+@pytest.mark.slow
 def test_an_interruption_says_how_to_go_on(stopped):
     code, err, path, _ = stopped
     assert code == 130
@@ -421,11 +433,13 @@ def test_an_interruption_says_how_to_go_on(stopped):
     assert not runs.load(path).finished
 
 
+@pytest.mark.slow
 def test_the_advice_after_an_interruption_names_the_store(stopped):
     _, err, _, store = stopped
     assert f"--store {store}" in " ".join(err.split())
 
 
+@pytest.mark.slow
 def test_without_memray_the_column_says_why(gradmark, tmp_path, monkeypatch):
     folder = tmp_path / "without"
     folder.mkdir()
@@ -439,6 +453,7 @@ def test_without_memray_the_column_says_why(gradmark, tmp_path, monkeypatch):
     assert f"info: no allocations or memory on 1 of 1 row: {reason}. `gradmark doctor` says how" in called.out
 
 
+@pytest.mark.slow
 def test_without_valgrind_the_record_says_why(gradmark, tmp_path, monkeypatch, quick):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert shutil.which("valgrind") is None

@@ -3,6 +3,7 @@
 import pytest
 
 
+@pytest.mark.slow
 def test_a_tensor_workload_is_swept_in_one_dtype(gradmark, quick):
     called = gradmark("scale", "logsumexp", *quick)
     assert called.code == 0

@@ -54,6 +54,7 @@ def nursery(tmp_path):
         one.close()
 
 
+@pytest.mark.slow
 def test_a_forked_worker_finds_what_a_fresh_one_finds():
     cells = [cell("tapegrad", "poly", n=100), cell("tapegrad", "chain", f="sin"), cell("manual")]
     forked = measured(cells)
@@ -66,6 +67,7 @@ def test_a_forked_worker_finds_what_a_fresh_one_finds():
         assert [list(s.phases) for s in one.samples] == [list(s.phases) for s in other.samples]
 
 
+@pytest.mark.slow
 def test_the_import_of_a_round_is_that_of_its_nursery():
     first, second = measured([cell("tapegrad"), cell("tapegrad", "poly", n=10)])
     for one, other in zip(first.samples, second.samples, strict=True):
@@ -73,6 +75,7 @@ def test_the_import_of_a_round_is_that_of_its_nursery():
     assert first.samples[0].once_ns["import"] != first.samples[1].once_ns["import"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "status", "message"),
     [
@@ -93,6 +96,7 @@ def test_what_goes_wrong_is_a_result_and_the_next_job_runs(nursery, engine, stat
         assert result.message.startswith(message)
 
 
+@pytest.mark.slow
 def test_a_worker_that_hangs_is_ended_and_the_nursery_goes_on(nursery):
     home = nursery("faults.engines:Hang")
     short = Settings(timeout_s=1.0, pin=False, forked=True)
@@ -118,6 +122,7 @@ def test_what_a_worker_started_ends_with_the_nursery(nursery, tmp_path, monkeypa
     assert home.run(job).message == "the run was ended meanwhile"
 
 
+@pytest.mark.slow
 def test_a_nursery_that_was_lost_is_replaced_by_a_fresh_process(nursery):
     home = nursery("tapegrad")
     job = Job(kind="inspect", cell=cell("tapegrad"), settings=QUICK)
@@ -136,6 +141,7 @@ def test_an_engine_with_threads_is_not_forked(nursery):
     assert home.child.poll() is None
 
 
+@pytest.mark.slow
 def test_a_first_call_that_found_its_code_on_disk_is_not_shown():
     (found,) = measured([cell("faults.engines:Caches")])
     once = [sample.once_ns["first_call"] for sample in found.samples]

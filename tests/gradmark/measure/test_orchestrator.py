@@ -47,6 +47,7 @@ def faulty(name, workload="expression", settings=QUICK, **params):
     return found
 
 
+@pytest.mark.slow
 def test_an_engine_that_is_right():
     (found,) = measured([cell("tapegrad")], Settings(processes=2, blocks=2, block_ns=100_000))
     assert (found.status, found.message, found.warnings) == ("ok", "", [])
@@ -66,11 +67,13 @@ def test_an_engine_that_is_right():
         assert math.isfinite(sample.harness_ns)
 
 
+@pytest.mark.slow
 def test_what_a_worker_did_not_time_is_not_in_the_sample():
     (found,) = measured([cell("tapegrad:program")])
     assert "backward" not in found.samples[0].phases
 
 
+@pytest.mark.slow
 def test_engines_that_only_evaluate():
     floats, null = measured([cell("python-floats"), cell("null")])
     assert list(floats.samples[0].phases) == ["primal"]
@@ -101,17 +104,20 @@ def test_what_goes_wrong_is_a_result(name, status, message):
     assert found.samples == []
 
 
+@pytest.mark.slow
 def test_a_hang_is_ended():
     found = faulty("Hang", settings=Settings(timeout_s=2.0))
     assert (found.status, found.samples) == ("timeout", [])
     assert "no result after 2 s" in found.message
 
 
+@pytest.mark.slow
 def test_one_fault_does_no_harm_to_others():
     cells = [cell("faults.engines:Crash"), cell("tapegrad"), cell("faults.engines:Raises")]
     assert [m.status for m in measured(cells)] == ["crash", "ok", "error"]
 
 
+@pytest.mark.slow
 def test_what_an_engine_prints_is_not_the_result():
     assert faulty("Prints").status == "ok"
 
@@ -119,12 +125,14 @@ def test_what_an_engine_prints_is_not_the_result():
 COUNTED = Settings(processes=1, blocks=2, block_ns=100_000, pin=False)
 
 
+@pytest.mark.slow
 def test_a_leak_is_seen():
     found = faulty("Leak", settings=COUNTED)
     assert 1000 <= found.memory.leaked_bytes <= 1200
     assert faulty("Faulty", settings=COUNTED).memory.leaked_bytes == 0.0
 
 
+@pytest.mark.slow
 def test_one_allocation_per_operation_is_seen():
     found = faulty("Allocates", "poly", COUNTED, n=100)
     assert found.tape.instructions == 200
@@ -132,6 +140,7 @@ def test_one_allocation_per_operation_is_seen():
     assert 200 * 600 <= found.memory.allocated_bytes <= 200 * 700
 
 
+@pytest.mark.slow
 def test_an_engine_that_returns_too_early_is_seen():
     found = faulty("Late")
     assert found.status == "ok"
@@ -139,6 +148,7 @@ def test_an_engine_that_returns_too_early_is_seen():
     assert faulty("Faulty").samples[0].warnings == []
 
 
+@pytest.mark.slow
 def test_a_backward_that_cannot_be_repeated_is_computed():
     settings = Settings(processes=2, blocks=2, memory=False)
     found = faulty("OnceBackward", settings=settings)
@@ -147,26 +157,31 @@ def test_a_backward_that_cannot_be_repeated_is_computed():
     assert [warning.code for warning in warnings(found)] == [Code.UNREPEATABLE]
 
 
+@pytest.mark.slow
 def test_an_engine_that_turns_wrong_while_it_is_timed():
     found = faulty("WrongLater")
     assert (found.status, found.samples) == ("wrong-gradient", [])
 
 
+@pytest.mark.slow
 def test_a_backward_that_cannot_be_told_is_not_a_number():
     found = faulty("Fused")
     assert "backward" not in found.samples[0].phases
 
 
+@pytest.mark.slow
 def test_allocations_are_those_of_the_steady_state():
     assert faulty("WarmAllocations", settings=COUNTED).memory.allocations == 6.0  # the loop in it is one
 
 
+@pytest.mark.slow
 def test_a_compiled_engine_is_not_credited_with_the_plain_loop():
     (found,) = measured([cell("tapegrad:program", "chain", f="sin")], COUNTED)
     assert found.memory.plain_allocations == 1.0  # of the counting loop itself
     assert found.memory.allocations > 0.0
 
 
+@pytest.mark.slow
 def test_what_a_worker_leaves_behind_does_not_hold_it_up():
     assert (
         faulty("LeavesAChild", settings=Settings(processes=1, blocks=2, block_ns=100_000, timeout_s=15.0)).status
@@ -189,6 +204,7 @@ def test_workers_have_as_many_cores_as_threads(threads):
     assert process.run(job).message == f"{cores} cores"
 
 
+@pytest.mark.slow
 def test_larger_sizes_of_what_failed_are_skipped():
     sizes = [10, 100, 1000]
     found = measured([cell("faults.engines:OnlyBelow", "poly", n=n) for n in sizes])
@@ -196,6 +212,7 @@ def test_larger_sizes_of_what_failed_are_skipped():
     assert found[2].message == "poly/n=100 failed: crash"
 
 
+@pytest.mark.slow
 def test_a_user_s_workload_and_a_broken_one():
     path = str(TESTS / "faults" / "workloads.py")
     cells = cells_of(select([path]), ["tapegrad"], full=True)
@@ -394,6 +411,7 @@ def test_smaller_is_of_the_same_row_and_side():
     assert not is_smaller(cell("e", "chain", f="sin", n=1), cell("e", "chain", f="cos", n=2))
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on():
     cells = [cell("null"), cell("python-floats")]
     first = begun(cells, Settings(processes=2, blocks=2, block_ns=100_000))
@@ -459,6 +477,7 @@ def test_a_tensor_engine_that_is_right():
     assert set(found.samples[0].phases) == {"primal", "forward", "backward", "total"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(
     ("name", "workload", "params", "words"),
@@ -478,6 +497,7 @@ def test_wrong_gradients_of_tensors_are_never_timed(name, workload, params, word
     assert words in found.message
 
 
+@pytest.mark.slow
 def test_who_cannot_says_why():
     cells = [
         tensor("tapegrad:fresh", n=8),
@@ -500,6 +520,7 @@ def test_who_cannot_says_why():
     ]
 
 
+@pytest.mark.slow
 def test_other_engines_on_tensors():
     null, numpy, differences = measured([tensor(name, n=8) for name in ("null", "numpy", "finite-difference")])
     assert set(null.samples[0].phases) == {"primal", "forward", "backward", "total"}

@@ -48,6 +48,7 @@ def test_what_happens_to_a_worker_is_a_result(script, status, message):
     assert message in found.message
 
 
+@pytest.mark.slow
 def test_a_worker_that_hangs_is_ended_with_what_it_started(tmp_path):
     note = tmp_path / "pid"
     script = (

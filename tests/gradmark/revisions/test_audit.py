@@ -49,6 +49,7 @@ def audited():
     return measured
 
 
+@pytest.mark.slow
 def test_exact_faults_are_caught_without_timing(audited):
     done, run = audited(EXACT)
     assert [(planted.what, planted.caught) for planted in done.planted] == [(fault.what, True) for fault in EXACT]
@@ -56,6 +57,7 @@ def test_exact_faults_are_caught_without_timing(audited):
     assert [m.samples for m in run.measurements] == [[]] * 2 * len(EXACT)
 
 
+@pytest.mark.slow
 def test_an_unfinished_result_is_caught(audited):
     done, run = audited([FAULTS[-1]])
     (planted,) = done.planted
@@ -72,6 +74,7 @@ def test_before_each_fault_the_unmodified_engine_runs():
     assert {side: place.engine for side, place in places().items()} == {"before": "tapegrad", "now": None}
 
 
+@pytest.mark.slow
 def test_false_alarms_are_counted():
     calm = [PairedFloors("c", "w", "total", [1000.0 + k for k in range(12)], [1000.5 + k for k in range(12)])]
     assert false_alarms(calm, Configuration()) == 0

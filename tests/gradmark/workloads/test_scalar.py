@@ -10,7 +10,13 @@ from gradmark.engines.tapegrad import operations
 from gradmark.measure.reference.exact import exact_gradient
 from gradmark.workloads.selection import available
 
-CELLS = [(w, params) for w in available() if w.kind == "scalar" for params in w.points()]
+# The gradient of an operator at 50 points is 50 times 100 evaluations with 250 digits.
+CELLS = [
+    pytest.param(w, params, marks=[pytest.mark.slow] * (w.name == "operator"))
+    for w in available()
+    if w.kind == "scalar"
+    for params in w.points()
+]
 
 
 def recorded(workload, params):

@@ -4,6 +4,7 @@ import math
 
 import mpmath
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from mpmath import mpf
@@ -92,6 +93,7 @@ def conditioned(steps, inputs):
     return all(abs(v) < 1e3 for v in values)
 
 
+@pytest.mark.slow
 @settings(max_examples=2000, deadline=None)
 @given(graphs())
 def test_recorded_frozen_and_exact_gradients_agree(graph):
@@ -116,6 +118,7 @@ def test_recorded_frozen_and_exact_gradients_agree(graph):
     assert abs(values[1] - value) <= scale
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(graphs(), st.lists(st.floats(-2.0, 2.0), min_size=3, max_size=3))
 def test_a_program_replays_elsewhere(graph, elsewhere):

@@ -45,7 +45,11 @@ def test_the_page_has_every_operation_and_bounds_of_four_but_in_batches():
     assert all(max(bounds[:2]) <= 4 for bounds in BOUNDS.values())
 
 
-@pytest.mark.parametrize("name", oracle.OPERATIONS)
+# mpmath takes milliseconds for one value of these.
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in ("erf", "pow"))) for name in oracle.OPERATIONS],
+)
 def test_within_the_bounds(name):
     points = list(oracle.points(name, RANDOM_POINTS))
     values, gradients = program(name, len(points[0])).batch(np.array(points))

@@ -218,6 +218,7 @@ def test_where_on_a_var_and_between_constants(tape):
     assert (step.value, x.grad) == (7.0, 0.0)
 
 
+@pytest.mark.slow
 def test_ten_million_operations(tape):
     """No recursion, at most 25 bytes an operation besides adjoints, and all of it reusable."""
     count = 10_000_000

@@ -416,6 +416,7 @@ def chain(x):
     return x
 
 
+@pytest.mark.slow
 def test_deep_chains():
     def work():
         x = leaf([1.0])
@@ -429,6 +430,7 @@ def test_deep_chains():
     in_a_small_stack(work)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("last", [lambda y: y, lambda y: y * 2 + y, lambda y: tensor.concatenate([y, y])])
 def test_deep_chains_that_are_dropped(last):
     def work():

@@ -94,9 +94,9 @@ class InTorch:
         return values
 
 
+@pytest.mark.peers("torch")
 @pytest.mark.parametrize("optimiser", RATES)
 def test_the_loss_of_a_transformer_falls_as_in_pytorch(characters, optimiser):
-    pytest.importorskip("torch")
     ours, theirs = losses(characters, optimiser), InTorch(characters).losses(optimiser)
     assert len(ours) == STEPS
     assert ours == pytest.approx(theirs, rel=TOLERANCE)
@@ -108,8 +108,8 @@ def test_the_loss_of_a_transformer_falls_as_in_pytorch(characters, optimiser):
     "name",
     ["embedding", "gelu", "layer_norm", "matmul", "scaled_dot_product_attention", "softmax_cross_entropy"],
 )
+@pytest.mark.peers("torch")
 def test_a_gradient_that_is_a_thousandth_off_is_found(characters, monkeypatch, name):
-    pytest.importorskip("torch")
     rule = PRIMITIVES[name].vjp
     monkeypatch.setattr(PRIMITIVES[name], "vjp", lambda i, g: rule(i, g * 1.001))
     ours, theirs = losses(characters, "SGD"), InTorch(characters).losses("SGD")
@@ -117,6 +117,7 @@ def test_a_gradient_that_is_a_thousandth_off_is_found(characters, monkeypatch, n
     assert ours[1:] != pytest.approx(theirs[1:], rel=TOLERANCE)
 
 
+@pytest.mark.slow
 def test_the_text_is_learnt(characters):
     p = initial(characters)
     values = list(characters["train"](p, characters["Adam"](p, RATES["Adam"]), 300))

@@ -9,6 +9,8 @@ import pytest
 from gradmark.records import Run
 from gradmark.report.exports.csv import csv as csv_of
 
+pytestmark = pytest.mark.browser
+
 Open = Callable[..., Any]
 SERIOUS = ("serious", "critical")
 

@@ -10,13 +10,13 @@ def test_values_are_numpys_and_gradients_those_of_differences(name):
     agreement.with_differences(name)
 
 
+@pytest.mark.peers("torch")
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_gradients_are_pytorchs(name):
-    pytest.importorskip("torch")
     assert agreement.with_torch(name)
 
 
+@pytest.mark.peers("jax")
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_gradients_are_jaxs(name):
-    pytest.importorskip("jax")
     assert agreement.with_jax(name)

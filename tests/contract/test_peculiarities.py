@@ -98,3 +98,18 @@ def test_an_engine_that_is_not_installed_is_skipped(request):
     (shared,) = (plugin for plugin in request.config.pluginmanager.get_plugins() if hasattr(plugin, "HIDING"))
     with pytest.raises(pytest.skip.Exception, match="no_such_package is not installed"):
         shared.pytest_runtest_setup(request.node)
+
+
+@pytest.mark.peers("tinygrad")
+def test_tinygrad_without_a_device_is_absent_and_not_broken(monkeypatch):
+    from gradmark.engines import tinygrad
+
+    class NoDevice:
+        @property
+        def DEFAULT(self):  # noqa: N802  tinygrad's name
+            raise RuntimeError("no usable devices")
+
+    monkeypatch.setattr(tinygrad, "Device", NoDevice())
+    can = tinygrad.Tinygrad().capabilities()
+    assert can.absent == "tinygrad runs on no device here (no usable devices); on a CPU it needs clang"
+    assert can.devices == ("cpu",)

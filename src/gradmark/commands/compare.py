@@ -37,7 +37,7 @@ def command(old: str, new: str, changed: bool, store: Path | None) -> None:
     from gradmark.store import runs
 
     folder = store or runs.FOLDER
-    before, after = (runs.load(runs.find(name, folder)) for name in (old, new))
+    before, after = (runs.load(runs.find(name, folder, runs.SHOWN_VERBS)) for name in (old, new))
     unlike, other = environments(before, after)
     click.echo(f"old {before.id}  {before.started}\nnew {after.id}  {after.started}")
     for text in unlike:

@@ -59,7 +59,7 @@ def load(names: Sequence[str], folder: Path) -> list[Run]:
 
     loaded: list[Run] = []
     problems: list[StoreError] = []
-    for path in [runs.find(name, folder) for name in names]:
+    for path in [runs.find(name, folder, runs.SHOWN_VERBS) for name in names]:
         try:
             loaded.append(runs.load(path))
         except StoreError as error:

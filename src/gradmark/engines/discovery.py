@@ -5,7 +5,6 @@ In: a built-in name, `package.module:Class`, or the name of an entry point. Out:
 
 import difflib
 import importlib
-import importlib.metadata
 import importlib.util
 import sys
 from collections.abc import Sequence
@@ -45,9 +44,11 @@ ENTRY_POINTS = "gradmark.engines"
 
 
 def known() -> dict[str, str]:
-    """Every name that needs no module path, with where it leads."""
+    """Every name that needs no module path, with where it leads. A package cannot take a built-in name."""
+    import importlib.metadata  # here: it takes longer than the rest of this module, and workers seldom need it
+
     offered = {point.name: point.value for point in importlib.metadata.entry_points(group=ENTRY_POINTS)}
-    return {**BUILT_IN, **offered}
+    return BUILT_IN | {name: path for name, path in offered.items() if name not in BUILT_IN}
 
 
 def exists(name: str) -> bool:
@@ -72,8 +73,10 @@ def chosen(names: Sequence[str]) -> list[str]:
 
 def check(name: str) -> None:
     """Raises for a name that leads nowhere, without importing the engine."""
+    if name in BUILT_IN or ":" in name:
+        return
     names = known()
-    if name in names or ":" in name:
+    if name in names:
         return
     near = difflib.get_close_matches(name, names, n=3)
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(names)}"
@@ -83,7 +86,7 @@ def check(name: str) -> None:
 def load(name: str) -> Engine:
     """The engine of that name. Imports what it needs, so it is called in a worker."""
     check(name)
-    path = known().get(name, name)
+    path = BUILT_IN.get(name) or known().get(name, name)
     module_name, _, attribute = path.partition(":")
     if not module_name or not attribute:
         raise EngineError(f"engine {name!r} is not of the form package.module:Class")

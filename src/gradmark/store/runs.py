@@ -17,6 +17,9 @@ from gradmark.store.journal import path_of as path_of
 from gradmark.store.writing import replace
 
 FOLDER = Path(".gradmark") / "runs"
+# Verbs whose runs are made to be looked at: the latest of these is meant where runs are shown. A check or an audit
+# measures for its verdict.
+SHOWN_VERBS = ("run", "scale", "ops", "contract", "hypothesis", "pytest")
 # A run file is some hundred kilobytes; less than this on the disk is a disk that is about to be full.
 LEAST_FREE_BYTES = 20 << 20
 
@@ -58,7 +61,7 @@ def find(name: str, folder: Path, verbs: Collection[str] = ()) -> Path:
         matching = [path for path in kept if path.stem == name] or [p for p in kept if p.stem.startswith(name)]
     if len(matching) == 1:
         return matching[0]
-    what = f"{len(matching)} runs" if matching else f"no run of {' or '.join(verbs)}" if verbs else "no run"
+    what = f"{len(matching)} runs" if matching else f"no run of {next(iter(verbs))}" if len(verbs) == 1 else "no run"
     known = ", ".join(path.stem for path in kept[-5:]) or "none"
     raise StoreError(f"{what} in {folder} match {name!r}; the newest are: {known}")
 

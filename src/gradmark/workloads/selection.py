@@ -8,17 +8,19 @@ import dataclasses
 import difflib
 import fnmatch
 import importlib
-import importlib.metadata
 import importlib.util
 import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from gradmark.errors import SelectionError, WorkloadError
-from gradmark.workloads.row import Row, Selected, fitted, lists
 from gradmark.workloads.workload import Workload
+
+if TYPE_CHECKING:  # rows are imported when they are selected: workers only look workloads up, and each would pay
+    from gradmark.workloads.row import Selected
 
 BUILT_IN = [f"gradmark.workloads.{name}" for name in ("scalar", "tensor", "networks", "operators", "tensor_operators")]
 # What a run without a selection measures, less what is `extra`.
@@ -36,13 +38,24 @@ def of_module(module: ModuleType) -> list[Workload]:
     return defined
 
 
+def built_in() -> list[Workload]:
+    """The suites that come with gradmark."""
+    return [
+        dataclasses.replace(workload, file=None)
+        for name in BUILT_IN
+        for workload in of_module(importlib.import_module(name))
+    ]
+
+
 def available() -> list[Workload]:
     """The built-in suites, and those that installed packages offer through the entry point `gradmark.workloads`.
 
     Their file is None: a worker finds them here again, as parts of the packages that they belong to. Read by its path,
     a module of a package cannot import its neighbours.
     """
-    installed = [w for name in BUILT_IN for w in of_module(importlib.import_module(name))]
+    import importlib.metadata  # here: workers seldom need it, and each would pay for it
+
+    installed: list[Workload] = []
     for point in importlib.metadata.entry_points(group=ENTRY_POINTS):
         try:
             installed += of_module(point.load())
@@ -50,7 +63,7 @@ def available() -> list[Workload]:
             raise WorkloadError(
                 f"the package that offers workloads as {point.value!r} is broken: {where_it_failed(error)}"
             ) from error
-    return [dataclasses.replace(workload, file=None) for workload in installed]
+    return [*built_in(), *(dataclasses.replace(workload, file=None) for workload in installed)]
 
 
 def file_of(workload: Workload) -> str | None:
@@ -100,7 +113,7 @@ def select(patterns: Sequence[str], keyword: str | None = None) -> list[Workload
     return list({part.workload.name: part.workload for part in select_rows(patterns, keyword)}.values())
 
 
-def select_rows(patterns: Sequence[str], keyword: str | None = None) -> list[Selected]:
+def select_rows(patterns: Sequence[str], keyword: str | None = None) -> "list[Selected]":
     """What the patterns name, in their order: a workload may come more than once, with other sizes.
 
     A pattern is a suite, a name, a glob or a file, `mine.py`; a row of one of these, `poly/n=777`, `matmul/n=*`,
@@ -110,6 +123,8 @@ def select_rows(patterns: Sequence[str], keyword: str | None = None) -> list[Sel
     >>> [(part.workload.name, part.points(full=False)) for part in select_rows(["chain/f=tanh", "poly/n=777"])]
     [('chain', [{'f': 'tanh'}]), ('poly', [{'n': 777}])]
     """
+    from gradmark.workloads.row import Selected
+
     known = available()
     selected = [] if patterns else [Selected(w) for w in known if w.suite in DEFAULT_SUITES and not w.extra]
     for pattern in patterns:
@@ -125,8 +140,10 @@ def select_rows(patterns: Sequence[str], keyword: str | None = None) -> list[Sel
     return kept
 
 
-def _matching(pattern: str, known: Sequence[Workload]) -> list[Selected]:
+def _matching(pattern: str, known: Sequence[Workload]) -> "list[Selected]":
     """The workloads of one pattern that have the sizes it names."""
+    from gradmark.workloads.row import Row, Selected, fitted, lists
+
     if pattern.endswith(".py"):
         return [Selected(workload) for workload in from_file(Path(pattern))]
     file, separator, rest = pattern.rpartition(".py:")

@@ -25,15 +25,25 @@ def earlier(gradmark, finished, tmp_path):
     return tmp_path
 
 
+def undisturbed_s(started, command, folder):
+    start_s = time.monotonic()
+    process = started(*command, cwd=folder)
+    process.communicate()
+    assert process.returncode == 0
+    return time.monotonic() - start_s
+
+
 @pytest.mark.slow
 def test_fifty_kills_at_random_moments(gradmark, started, earlier):
     run, baseline = (earlier / "runs" / "earlier.json"), earlier / "baseline.json"
+    takes_s = [undisturbed_s(started, command, earlier) for command in COMMANDS]
     before = run.read_bytes(), baselines.load(baseline)
     draw = random.Random(0)
     killed, seen = 0, {}
     for number in range(KILLS):
-        process = started(*COMMANDS[number % len(COMMANDS)], cwd=earlier, start_new_session=True)
-        time.sleep(draw.uniform(0.0, 1.2))
+        which = number % len(COMMANDS)
+        process = started(*COMMANDS[which], cwd=earlier, start_new_session=True)
+        time.sleep(draw.uniform(0.0, takes_s[which]))
         seen |= {path: path.read_bytes() for path in (earlier / "runs").glob("*.jsonl")}
         process.kill()
         process.communicate()

@@ -109,6 +109,15 @@ def test_the_latest_of_a_verb(folder):
         runs.find("latest", folder, verbs=["hypothesis"])
 
 
+def test_a_check_is_not_the_latest_run_to_be_shown(folder):
+    shown = runs.find("latest", folder, runs.SHOWN_VERBS)
+    latest = msgspec.structs.replace(runs.load(shown), id="20990101T000000-000000", verb="check")
+    with runs.Journal.begin(latest, folder):
+        pass
+    assert runs.find("latest", folder).stem == latest.id
+    assert runs.find("latest", folder, runs.SHOWN_VERBS) == shown
+
+
 def test_of_two_runs_in_one_second_the_later_is_the_latest(tmp_path, begun):
     for place, name in enumerate(("20260101T000000-fff", "20260101T000000-000")):
         path = Journal.begin(begun(name), tmp_path).path

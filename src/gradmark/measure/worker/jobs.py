@@ -14,7 +14,6 @@ from gradmark.measure.worker.prepared import Prepared
 from gradmark.measure.worker.sampling import take_time
 from gradmark.measure.worker.session import capabilities_of
 from gradmark.measure.worker.timer import elapsed_ns
-from gradmark.measure.worker.trial import try_function
 from gradmark.workloads.selection import where_it_failed
 
 
@@ -23,6 +22,13 @@ def repeat(job: Job) -> Result:
     prepared = Prepared(job)
     elapsed_ns(prepared.calls(prepared.session), 10 + job.iterations, prepared.session.synchronize)
     return Result()
+
+
+def try_function(job: Job) -> Result:
+    """Can the function be measured at all?"""
+    from gradmark.measure.worker import trial  # here: every worker would pay for it, and few are asked
+
+    return trial.try_function(job)
 
 
 def survey(job: Job) -> Result:

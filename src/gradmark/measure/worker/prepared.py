@@ -17,7 +17,7 @@ from gradmark.errors import AbsentError, UnsupportedError, WorkloadError
 from gradmark.measure.job import Job
 from gradmark.measure.worker.session import capabilities_of, checked, gradients_of, takes_device
 from gradmark.records import Cell
-from gradmark.workloads.selection import available, from_file
+from gradmark.workloads.selection import available, built_in, from_file
 from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS, TENSOR_FUNCTIONS
 from gradmark.workloads.workload import Workload, parameters
 
@@ -26,8 +26,10 @@ VOCABULARY = {*SCALAR_FUNCTIONS, *TENSOR_FUNCTIONS}
 
 def workload_of(cell: Cell) -> Workload:
     """The workload that a cell names: of its file, or of those that come with gradmark and installed packages."""
-    there = from_file(Path(cell.file)) if cell.file else available()
+    there = from_file(Path(cell.file)) if cell.file else built_in()
     matching = [workload for workload in there if workload.name == cell.workload]
+    if not matching and not cell.file:
+        matching = [workload for workload in available() if workload.name == cell.workload]
     if len(matching) != 1:
         raise WorkloadError(
             f"{cell.file or 'gradmark with what is installed'} has {len(matching)} workloads called {cell.workload!r}; "

@@ -11,7 +11,6 @@ from typing import Any
 from gradmark.engines.protocol import Capabilities, Engine, Session
 from gradmark.errors import EngineError, UnsupportedError
 from gradmark.records import Cell
-from gradmark.records.metric import is_known
 from gradmark.workloads.selection import where_it_failed
 from gradmark.workloads.workload import DTYPES, Workload, parameters
 
@@ -105,6 +104,10 @@ def _phases(session: Session, refuse: Callable[[str], EngineError]) -> Mapping[s
     phases: Any = session.phases
     if not isinstance(phases, Mapping):
         raise refuse(f"has {_described(phases)} as phases; expected a dict of functions by name")
+    if not phases:
+        return phases
+    from gradmark.records.metric import is_known  # here: every worker would pay for it, and few sessions need it
+
     for name in phases:
         if not isinstance(name, str) or not name.isidentifier():
             raise refuse(f"has a phase called {name!r}; expected a word, such as 'update'")

@@ -44,7 +44,7 @@ ADVICE: dict[Key, str] = {
     "allocations": "suspect hidden allocations, or a buffer that grows by fixed steps instead of doubling. "
     "Look at the allocations of each operator with `gradmark ops`.",
     "allocated_bytes": "suspect buffers that are copied whole: the allocations become larger, not more frequent. "
-    "Look at what is copied when one more operation is recorded.",
+    "Look at what each operation copies.",
     "forward": "suspect that recording an operation takes longer as the tape grows, as copying or searching it would. "
     "Look at what one operation costs at the start and at the end of a long tape.",
     "backward": "suspect that adjoints are cleared more than once, or that instructions are visited more than once. "

@@ -117,7 +117,7 @@ def _lines(found: "Histories", machine: str) -> "Iterator[str]":
         if series.machine == machine:
             first, last = series.points[0].number.value, series.points[-1].number.value
             count, moved = len(series.points), f" ({percent(last / first)})" if first else ""
-            yield f"  {series.cell}  {count} runs  {text(unit, first)} → {text(unit, last)}{moved}"
+            yield f"  {series.cell}  {count} run{'s' * (count != 1)}  {text(unit, first)} → {text(unit, last)}{moved}"
             yield from (f"    {_words(change)}" for change in series.changes)
 
 

@@ -7,7 +7,9 @@ from gradmark.analyse.histories import histories
 from gradmark.records import Cell, Environment, Measurement, Memory, Phase, Run, Sample, Settings, TapeSize
 from gradmark.records.metric import numbers
 
-HERE = Environment(cpu="Z80", cores=1, memory_bytes=1 << 16, os="CP/M", python="3.11", packages={}, machine="z80")
+HERE = Environment(
+    cpu="Z80", cores=1, memory_bytes=1 << 16, os="CP/M", python="CPython 3.11", packages={}, machine="z80"
+)
 NIGHTS = 12
 FLAT, STEP = [1.0] * NIGHTS, [1.0] * 6 + [1.2] * 6
 
@@ -156,7 +158,7 @@ def test_unlike_machines_are_series_of_their_own():
     assert (
         found.newest
         == found.series[1].machine
-        == "Z80, z80, 1 cores, 64.0 KiB, CP/M, Python 3.11, threads: 1, blocks of 1.00 ms"
+        == "Z80, z80, 1 core, 64.0 KiB, CP/M, CPython 3.11, 1 thread, blocks of 1.00 ms"
     )
 
 

@@ -92,8 +92,8 @@ def test_buffers_that_are_copied_whole():
     (text,) = told(allocated_bytes=2, forward=2, total=2)
     assert text == (
         "forward grows as n^2.00 (1.98 to 2.02), and allocated bytes grow as n^2.00 (1.98 to 2.02): suspect buffers "
-        "that are copied whole: the allocations become larger, not more frequent. Look at what is copied when one more "
-        "operation is recorded."
+        "that are copied whole: the allocations become larger, not more frequent. Look at what each operation "
+        "copies."
     )
 
 

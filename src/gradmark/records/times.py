@@ -2,10 +2,11 @@
 
 The number is the fastest block over all processes: noise only ever adds, so on shared machines it is the steadiest. A
 part of an iteration never exceeds the whole: where a part's fastest block does, the machine was never calm while that
-part was timed, and the part is computed as the whole less the other part.
+part was timed, and the part is computed as the whole less the other part. A difference that is within the noise of the
+whole is not told.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 
 from gradmark.records.measurement import Measurement
@@ -17,8 +18,11 @@ from gradmark.records.warning import Code, Warning
 WHOLE, PARTS = "total", ("forward", "backward")
 # Forward and backward alone may be faster than in turns, by what the caches hold; not by more than half.
 UNEXPLAINED = 1.5
-# One process proves nothing: its parts may have met calm moments that the whole did not.
-LEAST_PROCESSES = 2
+# Few processes prove nothing: their parts may all have met calm moments that the whole did not.
+LEAST_PROCESSES = 4
+# Fastest blocks of equal things differ by up to 5 %: a part so near the whole is as long as the whole, as far as can be
+# told, and what is left of the whole beside it is noise.
+SAME = 1.05
 # What is left of an empty call after the subtraction of the harness: up to 5 ns.
 HARNESS_ERROR_NS = 5.0
 
@@ -38,20 +42,22 @@ def times(measurement: Measurement) -> dict[str, Number]:
         return found
     if "backward" in found and unrepeatable(samples):
         del found["backward"]
-    beyond = [part for part in PARTS if part in found and found[part].value > whole.value]
-    for part in beyond:
-        del found[part]
+    beyond = {part: found.pop(part) for part in PARTS if part in found and found[part].value > whole.value}
     if not (beyond and _own_total(samples)):  # a total of its own is not the sum of parts that it does not do
         found |= _computed(found, whole, beyond)
+    for part, number in beyond.items():
+        alone = len(beyond) == 1 and not any(other in found for other in PARTS)
+        if alone and 0 < number.value <= SAME * whole.value:
+            found[part] = Number(value=whole.value, how="derived", processes=whole.processes)
     return found
 
 
-def _computed(found: dict[str, Number], whole: Number, beyond: list[str]) -> dict[str, Number]:
-    """The part that is missing, as the whole less the other part; nothing if that was lost in the subtraction."""
+def _computed(found: Mapping[str, Number], whole: Number, beyond: Mapping[str, Number]) -> dict[str, Number]:
+    """The part that is missing, as the whole less the other part; nothing if that is lost in noise."""
     forward, backward = (found.get(part) for part in PARTS)
-    if forward is not None and backward is None and 0 <= forward.value < whole.value:
+    if forward is not None and backward is None and 0 <= forward.value < whole.value / SAME:
         return {"backward": _rest(whole, forward)}
-    if backward is not None and "forward" in beyond and 0 <= backward.value < whole.value:
+    if backward is not None and "forward" in beyond and 0 <= backward.value < whole.value / SAME:
         return {"forward": _rest(whole, backward)}
     return {}
 

@@ -111,7 +111,7 @@ def test_warnings_with_different_reasons_are_different():
 
 
 def test_what_the_times_say_is_a_warning_of_the_row():
-    lazy = [sample(process, forward=1000.0, backward=200.0, total=5000.0) for process in range(2)]
+    lazy = [sample(process, forward=1000.0, backward=200.0, total=5000.0) for process in range(4)]
     assert [w.code for w in summarise(measurement(*lazy)).warnings] == [Code.UNREPEATABLE]
     assert summarise(measurement(*lazy, status="crash")).warnings == []
 

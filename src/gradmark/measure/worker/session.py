@@ -16,6 +16,7 @@ from gradmark.workloads.workload import DTYPES, Workload, parameters
 
 KINDS = ("scalar", "tensor")
 PARTS = ("forward", "gradients", "backward", "total", "primal")
+PLACES = ("first", "second", "third")
 
 
 def capabilities_of(name: str, engine: Engine) -> Capabilities:
@@ -62,13 +63,11 @@ def checked(session: Any, can: Capabilities, cell: Cell) -> Session:
     """The session, if it has what the engine's capabilities say."""
 
     def refuse(what: str) -> EngineError:
-        return EngineError(f"engine {cell.engine!r}: the session of {cell.row} {what}")
+        # without the row: what is wrong in all rows of an engine is said once
+        return EngineError(f"engine {cell.engine!r}: its session {what}")
 
     if not isinstance(session, Session):
-        raise EngineError(
-            f"engine {cell.engine!r}: prepare returned {_described(session)} for {cell.row}; expected a "
-            "gradmark.Session"
-        )
+        raise EngineError(f"engine {cell.engine!r}: prepare returned {_described(session)}; expected a gradmark.Session")
     for name in PARTS:
         part = getattr(session, name)
         if part is not None and not callable(part):
@@ -120,7 +119,7 @@ def gradients_of(session: Session, workload: Workload, inputs: Sequence[Any], ce
     """The gradient after an iteration, as many parts as there are differentiated inputs: floats, or arrays."""
     assert session.gradients is not None  # `checked` has seen to it
     given: Any = session.gradients()
-    where = f"engine {cell.engine!r}: gradients() of {cell.row}"
+    where = f"engine {cell.engine!r}: gradients()"
     expected = "one number for each input" if workload.kind == "scalar" else "one array for each differentiated input"
     try:
         parts = list(given)
@@ -141,10 +140,26 @@ def gradients_of(session: Session, workload: Workload, inputs: Sequence[Any], ce
             if array.dtype.kind not in "fiu":
                 raise EngineError(f"{where} holds {_described(part)}; expected {expected}, as NumPy's")
         return arrays
-    try:
-        return [float(part) for part in parts]
-    except (TypeError, ValueError):
-        raise EngineError(f"{where} returned {_described(parts[0])} first; expected {expected}, as floats") from None
+    numbers = []
+    for place, part in enumerate(parts):
+        try:
+            if isinstance(part, str | bytes | bytearray):  # float would read them
+                raise TypeError
+            numbers.append(float(part))
+        except (TypeError, ValueError):
+            raise EngineError(
+                f"{where} returned {_described(part)} {ordinal(place)}; expected {expected}, as floats"
+            ) from None
+    return numbers
+
+
+def ordinal(place: int) -> str:
+    """A place, counted from 0, as it is said.
+
+    >>> ordinal(0), ordinal(6)
+    ('first', 'as number 7')
+    """
+    return PLACES[place] if place < len(PLACES) else f"as number {place + 1}"
 
 
 def _described(thing: Any) -> str:

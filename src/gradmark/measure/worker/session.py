@@ -67,7 +67,9 @@ def checked(session: Any, can: Capabilities, cell: Cell) -> Session:
         return EngineError(f"engine {cell.engine!r}: its session {what}")
 
     if not isinstance(session, Session):
-        raise EngineError(f"engine {cell.engine!r}: prepare returned {_described(session)}; expected a gradmark.Session")
+        raise EngineError(
+            f"engine {cell.engine!r}: prepare returned {_described(session)}; expected a gradmark.Session"
+        )
     for name in PARTS:
         part = getattr(session, name)
         if part is not None and not callable(part):

@@ -8,7 +8,7 @@ import pytest
 from gradmark.errors import InvalidWorkloadError
 from gradmark.measure.reference import directional
 from gradmark.measure.reference.directional import DIRECTIONS, directions, judge, reference_of, slope
-from gradmark.measure.reference.exact import HUGE, NoReferenceError
+from gradmark.measure.reference.exact import NoReferenceError
 from gradmark.workloads.workload import workload
 
 
@@ -118,8 +118,7 @@ def test_faults_are_seen_and_named(fault, words):
     ids=["transposed", "broadcast sum dropped"],
 )
 def test_wrong_shapes_are_wrong_gradients(fault, words):
-    accuracy, said = judged(lambda inputs: fault(*gradient(inputs)))
-    assert (accuracy.relative_error, said) == (HUGE, words)
+    assert judged(lambda inputs: fault(*gradient(inputs))) == (None, words)
 
 
 def test_too_few_gradients():

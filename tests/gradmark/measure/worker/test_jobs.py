@@ -88,7 +88,36 @@ def test_an_engine_that_is_not_where_it_says():
 def test_a_gradient_that_is_no_number_is_wrong_even_where_there_is_no_reference(kind):
     result = done(kind, "faults.engines:NotANumber", "kinked", file=FUNCTIONS)
     assert (result.status, result.sample) == ("wrong-gradient", None)
-    assert "the gradient with respect to x is not finite" in result.message
+    assert result.message == "the gradient with respect to x is nan"
+
+
+@pytest.mark.parametrize(
+    ("workload", "kind", "params", "message"),
+    [
+        ("expression", "scalar", {}, "the gradient with respect to x is nan"),
+        ("reduce_sum", "tensor", {"n": 8}, "the gradient with respect to x has entries that are nan"),
+    ],
+)
+def test_a_gradient_that_is_no_number_is_no_number_away(workload, kind, params, message):
+    cell = Cell(engine="faults.engines:NotANumber", workload=workload, suite=kind, params=params, kind=kind)
+    result = run(Job(kind="inspect", cell=cell, settings=QUICK))
+    assert (result.status, result.message, result.accuracy) == ("wrong-gradient", message, None)
+
+
+@pytest.mark.parametrize(
+    ("reference_name", "ulps"),
+    [("mpmath, 50 digits", True), ("central differences", False)],
+    ids=["exact", "not exact"],
+)
+def test_a_gradient_that_turns_wrong_has_the_error_that_condemned_it(reference_name, ulps):
+    cell = Cell(engine="faults.engines:WrongLater", workload="expression", suite="scalar")
+    inspected = run(Job(kind="inspect", cell=cell, settings=QUICK))
+    assert inspected.status == "ok"
+    job = Job(kind="time", cell=cell, settings=QUICK, reference=inspected.reference, reference_name=reference_name)
+    result = run(job)
+    assert (result.status, result.sample) == ("wrong-gradient", None)
+    assert result.accuracy.relative_error > result.accuracy.tolerance > inspected.accuracy.relative_error
+    assert (result.accuracy.reference, result.accuracy.ulps is not None) == (reference_name, ulps)
 
 
 def test_a_gradient_at_a_kink_is_unchecked():

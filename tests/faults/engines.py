@@ -524,14 +524,15 @@ class TotalOnly(Faulty):
         return {"forward": None, "backward": None, "primal": None, "total": total}
 
 
-class WithGamma(PlainNamespace):
-    """Has a function that plain numbers lack."""
+class WithMethods(PlainNamespace):
+    """Its numbers have a method that plain numbers lack."""
 
-    name = "with-gamma"
+    name = "with-methods"
 
     def prepare(self, workload, inputs, params):
-        import math
-        from types import SimpleNamespace
+        class Number(float):
+            def detach(self):
+                return self
 
-        ops = SimpleNamespace(gamma=math.gamma)
-        return Session(total=lambda: workload(ops, *inputs, **params), gradients=lambda: [1.0 for _ in inputs])
+        numbers = [Number(x) for x in inputs]
+        return Session(total=lambda: workload(None, *numbers, **params), gradients=lambda: [1.0 for _ in inputs])

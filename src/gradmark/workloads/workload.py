@@ -69,15 +69,23 @@ class Workload:
 
     def draw(self, seed: int, params: Mapping[str, Param], dtype: str = "float64") -> list[Any]:
         """The inputs: the same for the same seed, on every machine. Floats, or arrays of the dtype."""
-        size = ",".join(f"{key}={value}" for key, value in params.items())
-        source = random.Random(f"{seed}/{self.name}/{size}")
+        given = self.given(seed, params)
         if self.arrays is None:
-            return [float(x) for x in self.inputs(source, **_wanted(self.inputs, params))]
+            return [float(x) for x in given]
         import numpy as np
 
         # The same numbers in every dtype, rounded: what differs is then the dtype alone.
-        drawn = self.arrays(np.random.default_rng(source.getrandbits(64)), **_wanted(self.arrays, params))
-        return [np.asarray(x, dtype=dtype if np.asarray(x).dtype.kind == "f" else None) for x in drawn]
+        return [np.asarray(x, dtype=dtype if np.asarray(x).dtype.kind == "f" else None) for x in given]
+
+    def given(self, seed: int, params: Mapping[str, Param]) -> Any:
+        """What `inputs` or `arrays` gives, as it is."""
+        size = ",".join(f"{key}={value}" for key, value in params.items())
+        source = random.Random(f"{seed}/{self.name}/{size}")
+        if self.arrays is None:
+            return self.inputs(source, **_wanted(self.inputs, params))
+        import numpy as np
+
+        return self.arrays(np.random.default_rng(source.getrandbits(64)), **_wanted(self.arrays, params))
 
     def names(self, count: int) -> list[str]:
         """The names of so many inputs, as the function calls them."""

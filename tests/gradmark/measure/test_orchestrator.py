@@ -161,6 +161,8 @@ def test_a_backward_that_cannot_be_repeated_is_computed():
 def test_an_engine_that_turns_wrong_while_it_is_timed():
     found = faulty("WrongLater")
     assert (found.status, found.samples) == ("wrong-gradient", [])
+    assert found.accuracy.relative_error > found.accuracy.tolerance
+    assert found.accuracy.ulps > 1e6
 
 
 @pytest.mark.slow

@@ -33,9 +33,7 @@ HUGE = 1e300
 # The name of the reference that is exact.
 EXACT = "mpmath, 50 digits"
 
-RANDOM = (
-    "two evaluations at the same inputs give different results; draw random numbers in `inputs`, not in the function"
-)
+RANDOM = "two evaluations at the same inputs give different values: the function is random or keeps state"
 
 Exact = list[tuple[float, float]]
 

@@ -388,6 +388,27 @@ class HasThreads(Faulty):
         threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
 
 
+class NeedsAnArgument(Faulty):
+    name = "needs-an-argument"
+
+    def __init__(self, level, *, fast=False):
+        self.level = level
+
+
+class FailsWhenMade(Faulty):
+    name = "fails-when-made"
+
+    def __init__(self):
+        raise RuntimeError("no licence")
+
+
+class ShortPrepare(Faulty):
+    name = "short-prepare"
+
+    def prepare(self, w):
+        return super().prepare(w, [1.0], {})
+
+
 class NotAnEngine:
     """Has nothing of the protocol."""
 

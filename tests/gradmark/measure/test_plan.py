@@ -110,7 +110,7 @@ def test_a_device_that_was_asked_for(ask):
 @pytest.mark.parametrize(
     ("engine", "error", "message"),
     [
-        ("faults.engines:Nope", EngineError, "faults.engines has no 'Nope'; it has: "),
+        ("faults.engines:Nope", EngineError, "faults.engines has no 'Nope'; "),
         ("no_such_module:X", MissingEngineError, "cannot be imported: No module named 'no_such_module'"),
         ("faults.engines:CannotSay", EngineError, "no licence"),
         ("tapegrat", SelectionError, "did you mean tapegrad"),

@@ -53,6 +53,20 @@ def capabilities_of(name: str, engine: Engine) -> Capabilities:
     return can
 
 
+def refuse_prepare(name: str, engine: Engine) -> None:
+    """Raises if `prepare` cannot be called as it will be."""
+    known = parameters(engine.prepare)
+    if not known and not hasattr(engine.prepare, "__code__"):
+        return  # Python cannot tell
+    told = {"device": "cpu"} if "device" in known else {}
+    try:
+        inspect.Signature(list(known.values())).bind(None, (), {}, **told)
+    except TypeError:
+        raise EngineError(
+            f"engine {name!r}: its prepare takes ({', '.join(known)}); write prepare(self, workload, inputs, params)"
+        ) from None
+
+
 def takes_device(engine: Engine) -> bool:
     """Whether `prepare` is told the device."""
     known = parameters(engine.prepare)
@@ -74,6 +88,8 @@ def checked(session: Any, can: Capabilities, cell: Cell) -> Session:
         part = getattr(session, name)
         if part is not None and not callable(part):
             raise refuse(f"has {_described(part)} as {name}; expected a function without arguments")
+        if needed := _needed(part):
+            raise refuse(f"has {name}({', '.join(needed)}); {name} takes no arguments")
     for name in ("synchronize", "tape"):
         if not callable(getattr(session, name)):
             raise refuse(
@@ -83,6 +99,8 @@ def checked(session: Any, can: Capabilities, cell: Cell) -> Session:
     for name, part in _phases(session, refuse).items():
         if not callable(part):
             raise refuse(f"has {_described(part)} as phase {name!r}; expected a function without arguments")
+        if needed := _needed(part):
+            raise refuse(f"has phase {name!r} with arguments ({', '.join(needed)}); phases take no arguments")
     if session.backward is not None and session.forward is None:
         raise refuse("has backward without forward; give both, or total alone")
     if not can.gradients:
@@ -162,6 +180,16 @@ def ordinal(place: int) -> str:
     ('first', 'as number 7')
     """
     return PLACES[place] if place < len(PLACES) else f"as number {place + 1}"
+
+
+def _needed(function: Any) -> Sequence[str]:
+    """The arguments that a function of Python must be given. Read off its code: a signature would be memory in use."""
+    inner = getattr(function, "__func__", function)
+    code = getattr(inner, "__code__", None)
+    if code is None:
+        return ()
+    own = int(inner is not function)  # self
+    return code.co_varnames[own : code.co_argcount - len(inner.__defaults__ or ())]  # type: ignore[no-any-return]
 
 
 def _described(thing: Any) -> str:

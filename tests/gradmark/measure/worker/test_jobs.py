@@ -36,6 +36,8 @@ def test_a_survey():
         ("faults.engines:NoDevices", False, "expected at least one, such as 'cpu'"),
         ("faults.engines:CannotSay", False, "no licence"),
         ("faults.engines:TwoDevicesUntold", False, "its prepare cannot be told which"),
+        ("faults.engines:NeedsAnArgument", False, "() needs an argument level; engines are made without arguments"),
+        ("faults.engines:ShortPrepare", False, "takes (w); write prepare(self, workload, inputs, params)"),
     ],
 )
 def test_a_survey_of_what_cannot_be_used(engine, missing, message):

@@ -1,6 +1,7 @@
 """What an adapter gets wrong is said with what was expected and how to mend it; an assertion of ours is never seen."""
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -19,12 +20,24 @@ def nothing():
     """Does nothing."""
 
 
+class Thing:
+    def method(self):
+        """Needs nothing more."""
+
+
 WHOLE = Session(forward=nothing, backward=nothing, gradients=nothing)
 
 
 @pytest.mark.parametrize(
     "session",
-    [WHOLE, Session(total=nothing, gradients=nothing), dataclasses.replace(WHOLE, phases={"update": nothing})],
+    [
+        WHOLE,
+        Session(total=nothing, gradients=nothing),
+        dataclasses.replace(WHOLE, phases={"update": nothing}),
+        dataclasses.replace(WHOLE, forward=lambda x=1, *more, **named: x),
+        dataclasses.replace(WHOLE, forward=[].copy, backward=functools.partial(max, 1, 2)),
+        dataclasses.replace(WHOLE, forward=Thing().method),
+    ],
 )
 def test_what_is_right(session):
     assert checked(session, Capabilities(), CELL) is session
@@ -47,6 +60,8 @@ def test_what_is_right(session):
         (dataclasses.replace(WHOLE, phases={"peak_bytes": nothing}), "'peak_bytes', which is the name of a metric"),
         (dataclasses.replace(WHOLE, phases={"a b": nothing}), "a phase called 'a b'; expected a word"),
         (dataclasses.replace(WHOLE, device_name="cuda"), "is on cuda, but cpu was planned"),
+        (dataclasses.replace(WHOLE, forward=lambda x: x), "has forward(x); forward takes no arguments"),
+        (dataclasses.replace(WHOLE, phases={"update": lambda a, b: a}), "has phase 'update' with arguments (a, b)"),
     ],
 )
 def test_what_is_wrong(session, message):

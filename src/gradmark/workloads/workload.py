@@ -169,6 +169,10 @@ def _plain(name: str, key: str, values: Sequence[Any]) -> list[Param]:
         plain = value.item() if hasattr(value, "item") else value
         if isinstance(plain, bool) or not isinstance(plain, int | float | str) or plain != plain:
             raise WorkloadError(f"workload {name}: size {key} must be numbers or words, got {value!r}")
+        if isinstance(plain, str) and ("/" in plain or not plain):
+            raise WorkloadError(
+                f"workload {name}: size {key} has the value {plain!r}; row names are split at '/': use another word"
+            )
         sizes.append(plain)
     return sizes
 
@@ -250,7 +254,9 @@ def workload(
             stresses=stresses,
             function=function,
             sizes=plain(sizes or {}),
-            quick=plain(quick or {}) if quick is None or isinstance(quick, Mapping) else quick,
+            quick=plain(quick or {})
+            if quick is None or isinstance(quick, Mapping)
+            else [{key: _plain(title, key, [value])[0] for key, value in point.items()} for point in quick],
             file=_source(function),
             **({"dtypes": DTYPES} if "arrays" in more else {}) | more,
         )

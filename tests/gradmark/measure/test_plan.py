@@ -177,6 +177,19 @@ def test_a_size_that_nobody_tested_is_tried(ask):
     assert [asked for asked in ask.asked if asked[0] == "try"] == [("try", "poly/n=777")]
 
 
+def test_a_plan_that_is_only_shown_tries_nothing(ask):
+    request = Request(select_rows(["poly/n=99999999", f"{FUNCTIONS}:three"]), ["tapegrad"])
+    plan = make_plan(request, QUICK, ask, tries=False)
+    assert (names(plan.cells), plan.known) == ([("poly/n=99999999", "tapegrad"), ("three", "tapegrad")], [])
+    assert {kind for kind, _ in ask.asked} == {"survey"}
+
+
+def test_the_trial_that_goes_on_is_named(ask):
+    said = []
+    make_plan(Request(select_rows(["poly/n=777"]), ["tapegrad"]), QUICK, ask, watch=said.append)
+    assert said == ["asking the engines what they can do", "trying poly/n=777"]
+
+
 def test_a_function_that_no_engine_would_run_is_not_tried(ask):
     planned(ask, [f"{FUNCTIONS}:right_arrays"], ["tapegrad:program"])
     assert {kind for kind, _ in ask.asked} == {"survey"}

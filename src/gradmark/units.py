@@ -12,6 +12,8 @@ COUNTS: Units = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 def _scaled(number: float, units: Units) -> str:
     if not math.isfinite(number):
         return str(number)
+    if abs(number) >= 1e6 * units[0][0]:  # of no unit a number that anybody reads
+        return f"{number / units[0][0]:.1e} {units[0][1]}".rstrip()
     # 999.6 of one unit is shown as 1.00 of the next
     factor, unit = next((pair for pair in units if abs(number) >= 0.9995 * pair[0]), units[-1])
     value = number / factor
@@ -38,12 +40,12 @@ def size(count: float) -> str:
 
 
 def count(number: float) -> str:
-    """A count with a metric prefix.
+    """A count with a metric prefix, as far as there are any.
 
     >>> count(45_600_000)
     '45.6 M'
     """
-    return _scaled(number, COUNTS)
+    return f"{number:.1e}" if math.isfinite(number) and abs(number) >= 1e15 else _scaled(number, COUNTS)
 
 
 def flops(per_s: float) -> str:
@@ -75,7 +77,7 @@ def percent(ratio: float) -> str:
     >>> percent(1.05)
     '+5.0 %'
     """
-    return f"{(ratio - 1) * 100:+.1f} %"
+    return f"{_change(ratio - 1, 1)} %"
 
 
 def ulps(number: float) -> str:
@@ -84,7 +86,7 @@ def ulps(number: float) -> str:
     >>> ulps(1.615)
     '1.61 ulp'
     """
-    return f"{count(number)} ulp"
+    return f"{number:.1e} ulp" if math.isfinite(number) and abs(number) >= 1e6 else f"{count(number)} ulp"
 
 
 def above(share: float) -> str:
@@ -93,7 +95,12 @@ def above(share: float) -> str:
     >>> above(0.034), above(0.0)
     ('+3 %', '+0 %')
     """
-    return f"{100 * share:+.0f} %"
+    return f"{_change(share, 0)} %"
+
+
+def _change(share: float, digits: int) -> str:
+    large = math.isfinite(share) and abs(share) >= 1e6
+    return f"{100 * share:+.1e}" if large else f"{100 * share:+.{digits}f}"
 
 
 def times(ratio: float) -> str:
@@ -104,6 +111,8 @@ def times(ratio: float) -> str:
     """
     if not math.isfinite(ratio):
         return str(ratio)
+    if abs(ratio) >= 1e9:
+        return f"{ratio:.1e}"
     digits = 2 if abs(ratio) < 9.995 else 1 if abs(ratio) < 99.95 else 0
     rounded = round(ratio, digits)
     return f"{float(f'{rounded:.3g}'):,.0f}" if digits == 0 else f"{rounded:.{digits}f}"

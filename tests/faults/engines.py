@@ -388,6 +388,27 @@ class HasThreads(Faulty):
         threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
 
 
+class NeedsAnArgument(Faulty):
+    name = "needs-an-argument"
+
+    def __init__(self, level, *, fast=False):
+        self.level = level
+
+
+class FailsWhenMade(Faulty):
+    name = "fails-when-made"
+
+    def __init__(self):
+        raise RuntimeError("no licence")
+
+
+class ShortPrepare(Faulty):
+    name = "short-prepare"
+
+    def prepare(self, w):
+        return super().prepare(w, [1.0], {})
+
+
 class NotAnEngine:
     """Has nothing of the protocol."""
 
@@ -524,14 +545,15 @@ class TotalOnly(Faulty):
         return {"forward": None, "backward": None, "primal": None, "total": total}
 
 
-class WithGamma(PlainNamespace):
-    """Has a function that plain numbers lack."""
+class WithMethods(PlainNamespace):
+    """Its numbers have a method that plain numbers lack."""
 
-    name = "with-gamma"
+    name = "with-methods"
 
     def prepare(self, workload, inputs, params):
-        import math
-        from types import SimpleNamespace
+        class Number(float):
+            def detach(self):
+                return self
 
-        ops = SimpleNamespace(gamma=math.gamma)
-        return Session(total=lambda: workload(ops, *inputs, **params), gradients=lambda: [1.0 for _ in inputs])
+        numbers = [Number(x) for x in inputs]
+        return Session(total=lambda: workload(None, *numbers, **params), gradients=lambda: [1.0 for _ in inputs])

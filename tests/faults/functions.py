@@ -125,8 +125,87 @@ def integers(ops, x):
 
 
 @of_numbers()
-def more_than_floats(ops, x):
-    return ops.gamma(x)
+def misspelt(ops, x):
+    return ops.sinn(x)
+
+
+@of_numbers()
+def unheard_of(ops, x):
+    return ops.frobnicate(x)
+
+
+@of_numbers()
+def of_arrays_only(ops, x):
+    return ops.matmul(x, x)
+
+
+@of_numbers()
+def truth(ops, x):
+    return x > 0
+
+
+@of_arrays()
+def truth_of_arrays(ops, x):
+    return np.all(x > 0)
+
+
+@of_numbers()
+def constant(ops, x):
+    return 3.0
+
+
+@of_arrays()
+def constant_arrays(ops, x):
+    return ops.constant(3.0)
+
+
+@of_numbers()
+def flat_here(ops, x):
+    return ops.relu(x - 5.0)
+
+
+@of_arrays()
+def flat_here_arrays(ops, x):
+    return ops.sum(ops.relu(x - 50.0))
+
+
+@of_numbers()
+def leaves(ops, x):
+    raise SystemExit(2)
+
+
+@of_numbers(inputs=lambda draw: [1.0, "2.0"])
+def word_as_input(ops, x, y):
+    return x * y
+
+
+@of_numbers(inputs=lambda: [1.0])
+def inputs_without_draw(ops, x):
+    return x
+
+
+@of_numbers(inputs=lambda draw: 1.0)
+def inputs_without_list(ops, x):
+    return x
+
+
+@of_numbers(inputs=lambda draw: None)
+def inputs_without_result(ops, x):
+    return x
+
+
+@of_arrays(arrays=lambda draw: draw.normal(size=3))
+def arrays_without_list(ops, x):
+    return ops.sum(x)
+
+
+@of_numbers(inputs=lambda draw: raise_exit())
+def inputs_that_leave(ops, x):
+    return x
+
+
+def raise_exit():
+    raise SystemExit(2)
 
 
 @of_numbers()

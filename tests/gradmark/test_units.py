@@ -115,5 +115,28 @@ def test_every_unit_of_the_registry(unit, number, text):
     assert units.text(unit, number) == text
 
 
+@pytest.mark.parametrize("unit", units.FORMS)
+@pytest.mark.parametrize("number", [1e300, -1e300, 3.9e299, 1e18])
+def test_no_number_is_long(unit, number):
+    assert len(units.text(unit, number)) <= 16
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (units.ulps(1e300), "1.0e+300 ulp"),
+        (units.ulps(2.5e6), "2.5e+06 ulp"),
+        (units.ulps(999_000), "999 k ulp"),
+        (units.count(1e300), "1.0e+300"),
+        (units.count(5e14), "500 T"),
+        (units.percent(1e299), "+1.0e+301 %"),
+        (units.times(1e300), "1.0e+300"),
+        (units.time(3600e9), "3600 s"),
+    ],
+)
+def test_large_numbers(text, expected):
+    assert text == expected
+
+
 def test_every_unit_has_a_form():
     assert units.FORMS.keys() == set(get_args(metric.Unit))

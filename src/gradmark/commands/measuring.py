@@ -44,10 +44,12 @@ class Invocation:
         full: bool | None = None,
         dtypes: Sequence[str] = (),
         devices: Sequence[str] = (),
+        tries: bool = True,
     ) -> "Plan":
         """The plan of engines on what was chosen: engines are asked what they can do, functions are tried.
 
-        full: whether the plan has all sizes, if not as the settings say. An engine that cannot be used is an error.
+        full: whether the plan has all sizes, if not as the settings say. tries: off, if the plan is only shown. An
+        engine that cannot be used is an error.
         """
         import msgspec
 
@@ -57,8 +59,10 @@ class Invocation:
         settings = settings or self.settings
         sizes = settings if full is None else msgspec.structs.replace(settings, full=full)
         asked = plan.Request(chosen=chosen, engines=engines, dtypes=dtypes, devices=devices)
-        with working("asking the engines what they can do", quiet=True):
-            made = plan.make_plan(asked, sizes, process.run, verb=self.verb, stop=process.end_all)
+        with working("asking the engines what they can do", quiet=True) as watch:
+            made = plan.make_plan(
+                asked, sizes, process.run, verb=self.verb, tries=tries, stop=process.end_all, watch=watch
+            )
         for problem in made.left_out.values():
             click.echo(f"left out: {problem}", err=True)
         return msgspec.structs.replace(made, settings=settings, arguments=self.arguments)

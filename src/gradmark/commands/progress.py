@@ -90,12 +90,16 @@ class _Lines:
 
 
 @contextlib.contextmanager
-def working(text: str, *, quiet: bool = False) -> Iterator[None]:
-    """Work without steps, such as a build: said at once, unless `quiet`, and every ten seconds that it goes on."""
+def working(text: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+    """Work without steps, such as a build: said at once, unless `quiet`, and every ten seconds that it goes on.
+
+    Gives a function that changes the text.
+    """
+    current = [text]
     if not quiet:
         _to_stderr(text)
-    with _every(LINE_EVERY_S, lambda elapsed_s: _to_stderr(f"{text}: {duration(elapsed_s)} so far")):
-        yield
+    with _every(LINE_EVERY_S, lambda elapsed_s: _to_stderr(f"{current[0]}: {duration(elapsed_s)} so far")):
+        yield lambda changed: current.__setitem__(0, changed)
 
 
 class Pace:

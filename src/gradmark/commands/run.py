@@ -55,7 +55,7 @@ def command(
         asked = engines or (DEFAULT_ENGINE,)
         settings = fewer(invocation.settings, len(discovery.chosen(asked)))
         rows = select_rows(select, keyword)
-        return invocation.plan(rows, asked, settings=settings, dtypes=dtypes, devices=devices)
+        return invocation.plan(rows, asked, settings=settings, dtypes=dtypes, devices=devices, tries=not dry_run)
 
     if dry_run:
         planned = plan()

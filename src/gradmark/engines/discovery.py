@@ -6,12 +6,15 @@ In: a built-in name, `package.module:Class`, or the name of an entry point. Out:
 import difflib
 import importlib
 import importlib.util
+import inspect
 import sys
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any, cast
 
 from gradmark.engines.protocol import Engine
-from gradmark.errors import EngineError, MissingEngineError, SelectionError
+from gradmark.errors import EngineError, GradmarkError, MissingEngineError, SelectionError
+from gradmark.workloads.selection import where_it_failed
 
 BUILT_IN = {
     "null": "gradmark.engines.null:Null",
@@ -41,6 +44,8 @@ PEERS = ("torch", "jax", "autograd", "mygrad", "casadi", "xad", "micrograd", "ti
 NOT_COMPARED = ("null", "python-floats", "numpy", "finite-difference", "tapegrad:fresh", "tapegrad:recording-constants")
 EVERY = "all"
 ENTRY_POINTS = "gradmark.engines"
+# Classes of a module that a message lists.
+MOST_SHOWN = 8
 
 
 def known() -> dict[str, str]:
@@ -73,23 +78,30 @@ def chosen(names: Sequence[str]) -> list[str]:
 
 def check(name: str) -> None:
     """Raises for a name that leads nowhere, without importing the engine."""
-    if name in BUILT_IN or ":" in name:
+    if name in BUILT_IN:
+        return
+    base, colon, _ = name.partition(":")
+    variants = [other for other in BUILT_IN if other.startswith(f"{base}:")]
+    if colon and not variants:  # a module path; not so beside variants of ours, whose package has no engines
         return
     names = known()
     if name in names:
         return
-    near = difflib.get_close_matches(name, names, n=3)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(names)}"
-    raise SelectionError(f"no engine is called {name!r}; {hint} Your own is named as package.module:Class")
+    near = difflib.get_close_matches(name, variants or names, n=1 if variants else 3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(variants or names)}."
+    raise SelectionError(f"no engine is called {name!r}; {hint} Your own is named as package.module:Class.")
 
 
 def load(name: str) -> Engine:
     """The engine of that name. Imports what it needs, so it is called in a worker."""
     check(name)
-    path = BUILT_IN.get(name) or known().get(name, name)
+    offered = BUILT_IN.get(name) or known().get(name)
+    path = offered or name
+    where = f" from {offered!r}" if offered and name not in BUILT_IN else ""
+    typed = "" if offered else "; a name with ':' is read as package.module:Class"
     module_name, _, attribute = path.partition(":")
     if not module_name or not attribute:
-        raise EngineError(f"engine {name!r} is not of the form package.module:Class")
+        raise EngineError(f"engine {name!r}{where} is not of the form package.module:Class")
     if "" not in sys.path:
         sys.path.append("")  # an engine in the current folder is found, but hides nothing
     try:
@@ -101,18 +113,47 @@ def load(name: str) -> Engine:
                 f"engine {name!r} needs {package}, which is not installed; pip install 'gradmark[peers]' installs all "
                 f"peers, pip install {package} this one"
             ) from error
-        hint = "" if name in BUILT_IN else "; a name with ':' is read as package.module:Class"
-        raise MissingEngineError(f"engine {name!r} cannot be imported: {error}{hint}") from error
+        raise MissingEngineError(f"engine {name!r} cannot be imported{where}: {error}{typed}") from error
     except ImportError as error:
-        hint = "" if name in BUILT_IN else "; a name with ':' is read as package.module:Class"
-        raise EngineError(f"engine {name!r} cannot be imported: {error}{hint}") from error
-    made: Any = getattr(module, attribute, None)
-    if made is None:
-        classes = [key for key, value in vars(module).items() if isinstance(value, type)]
-        near = difflib.get_close_matches(attribute, classes, n=3) or classes[:5]
-        raise EngineError(f"{module_name} has no {attribute!r}; it has: {', '.join(near) or 'no classes'}")
-    engine = made() if isinstance(made, type) else made
+        raise EngineError(f"engine {name!r} cannot be imported{where}: {error}{typed}") from error
+    offer: Any = getattr(module, attribute, None)
+    if offer is None:
+        raise EngineError(f"{module_name} has no {attribute!r}; {_instead(module, attribute)}")
+    engine = _made(offer, path) if isinstance(offer, type) else offer
     missing = [part for part in ("name", "capabilities", "prepare") if not hasattr(engine, part)]
     if missing:
         raise EngineError(f"engine {name!r} lacks {', '.join(missing)}; see gradmark.Engine for the protocol")
     return cast(Engine, engine)
+
+
+def _instead(module: ModuleType, attribute: str) -> str:
+    """What a module has in place of a class that it lacks."""
+    classes = [key for key, value in vars(module).items() if isinstance(value, type)]
+    near = difflib.get_close_matches(attribute, classes, n=3)
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    own = [key for key in classes if f"{getattr(module, key).__module__}.".startswith(f"{module.__name__}.")]
+    more = ", …" if len(own) > MOST_SHOWN else ""
+    return f"it has: {', '.join(own[:MOST_SHOWN])}{more}" if own else "it has no classes"
+
+
+def _made(offer: type, path: str) -> Any:
+    """An engine of a class, which takes no arguments."""
+    try:
+        required = [
+            key
+            for key, parameter in inspect.signature(offer).parameters.items()
+            if parameter.default is parameter.empty
+            and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        ]
+    except (TypeError, ValueError):  # a class whose parameters Python cannot tell
+        required = []
+    if required:
+        needs = f"needs an argument {required[0]}" if len(required) == 1 else f"needs arguments {', '.join(required)}"
+        raise EngineError(f"{path}() {needs}; engines are made without arguments")
+    try:
+        return offer()
+    except GradmarkError:
+        raise
+    except Exception as error:
+        raise EngineError(f"{path}() failed: {where_it_failed(error)}") from error

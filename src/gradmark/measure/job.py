@@ -21,6 +21,7 @@ class Job(Record, frozen=True, kw_only=True):
     process: int = 0
     # of numbers: each derivative's nearest double and the rest; of arrays: slopes along directions, and their errors
     reference: list[tuple[float, float]] | None = None
+    reference_name: str = ""
     iterations: int = 0
     import_ns: float | None = None  # what importing the engine took, where that was before the job
 

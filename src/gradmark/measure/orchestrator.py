@@ -204,12 +204,18 @@ class Orchestrator:
             return
         events: list[Event] = []
         for cell in turn:
+            accuracy = self.measurement(cell).accuracy
             job = Job(
-                kind="time", cell=cell, settings=self.settings, process=number, reference=self.references.get(cell.id)
+                kind="time",
+                cell=cell,
+                settings=self.settings,
+                process=number,
+                reference=self.references.get(cell.id),
+                reference_name="" if accuracy is None else accuracy.reference,
             )
             result = self.pool.run(job)
             if result.sample is None:
-                events.append(Stopped(cell=cell.id, status=result.status, message=result.message))
+                events.append(_stopped(cell, result))
                 break
             cold = {"first_call": self.first_calls[cell.id]} if cell.id in self.first_calls else {}
             once_ns = {**result.sample.once_ns, **cold}
@@ -227,7 +233,7 @@ class Orchestrator:
         brief = msgspec.structs.replace(self.settings, memory=False)
         result = self.pool.run(Job(kind="inspect", cell=cell, settings=brief))
         if result.status != "ok":
-            self._add(Stopped(cell=cell.id, status=result.status, message=result.message))
+            self._add(_stopped(cell, result))
             return False
         self._remember(cell, result)
         return True
@@ -294,6 +300,10 @@ def measured(cell: Cell, result: Result) -> Measurement:
         shapes=result.shapes,
         warnings=result.warnings,
     )
+
+
+def _stopped(cell: Cell, result: Result) -> Stopped:
+    return Stopped(cell=cell.id, status=result.status, message=result.message, accuracy=result.accuracy)
 
 
 def _differentiates(measurement: Measurement) -> bool:

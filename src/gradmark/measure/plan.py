@@ -60,14 +60,27 @@ class Survey:
     left_out: Mapping[str, str]
 
 
+def _silent(_text: str) -> None:
+    """Nobody watches."""
+
+
 def make_plan(
-    request: Request, settings: Settings, ask: Ask, *, verb: str = "run", stop: Callable[[], None] = _nothing
+    request: Request,
+    settings: Settings,
+    ask: Ask,
+    *,
+    verb: str = "run",
+    tries: bool = True,
+    stop: Callable[[], None] = _nothing,
+    watch: Callable[[str], None] = _silent,
 ) -> Plan:
     """Asks every engine what it can do, tries every function that is not known to work, and plans.
 
-    ask: does a job in a worker, from several threads at once. stop: ends all workers, if this is interrupted. Raises
-    `EngineError` for an engine that was named and cannot be used, before anything is written.
+    ask: does a job in a worker, from several threads at once. tries: functions are tried; one that is large takes long,
+    and a plan that is only shown does not need it. stop: ends all workers, if this is interrupted. watch: is told what
+    goes on. Raises `EngineError` for an engine that was named and cannot be used, before anything is written.
     """
+    watch("asking the engines what they can do")
     engines = discovery.chosen(request.engines)
     beside = [name for part in request.chosen for name in _beside(_selected(part).workload, engines)]
     named = [name for name in request.engines if name != discovery.EVERY]
@@ -82,7 +95,7 @@ def make_plan(
     )
     if not cells:
         raise SelectionError(_nothing_left(request, surveyed))
-    known = known_of(cells, surveyed.can, ask, settings, stop=stop)
+    known = known_of(cells, surveyed.can, ask, settings, tries=tries, stop=stop, watch=watch)
     return Plan(verb=verb, cells=cells, settings=settings, known=known, left_out=dict(surveyed.left_out))
 
 
@@ -119,7 +132,9 @@ def known_of(
     ask: Ask,
     settings: Settings,
     *,
+    tries: bool = True,
     stop: Callable[[], None] = _nothing,
+    watch: Callable[[str], None] = _silent,
 ) -> list[Measurement]:
     """What can be said of cells without running them: what the engine lacks, and functions that cannot be measured.
 
@@ -129,9 +144,14 @@ def known_of(
     free = msgspec.structs.replace(settings, pin=False)
     trials = {
         _task(cell): Job(kind="try", cell=_plain(cell), settings=free)
-        for cell in _untried([cell for cell in cells if cell.id not in lacking])
+        for cell in (_untried([cell for cell in cells if cell.id not in lacking]) if tries else ())
     }
-    tried = dict(zip(trials, _asked(list(trials.values()), ask, stop), strict=True))
+
+    def ask_aloud(job: Job) -> Result:
+        watch(f"trying {job.cell.row}")
+        return ask(job)
+
+    tried = dict(zip(trials, _asked(list(trials.values()), ask_aloud, stop), strict=True))
     invalid = {task: result.message for task, result in tried.items() if result.status == "invalid"}
     known = []
     for cell in cells:

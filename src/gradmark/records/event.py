@@ -5,7 +5,7 @@ In: a begun run and events. Out: the run as it stands. Adding an event costs the
 
 import msgspec
 
-from gradmark.records.measurement import Instructions, Measurement, Status
+from gradmark.records.measurement import Accuracy, Instructions, Measurement, Status
 from gradmark.records.record import Record
 from gradmark.records.run import Run
 from gradmark.records.sample import Sample, with_one_harness
@@ -30,6 +30,7 @@ class Stopped(Record, frozen=True, kw_only=True, tag=True):
     cell: str
     status: Status
     message: str = ""
+    accuracy: Accuracy | None = None  # of a gradient that was right at first: the error that condemned it, if any
 
 
 class Counted(Record, frozen=True, kw_only=True, tag=True):
@@ -63,8 +64,11 @@ class GrowingRun:
                 self._samples.setdefault(measurement.cell.id, list(measurement.samples))
             case Sampled(cell=cell, sample=sample):
                 self._samples[cell].append(sample)
-            case Stopped(cell=cell, status=status, message=message):
-                self._measured[cell] = msgspec.structs.replace(self._measured[cell], status=status, message=message)
+            case Stopped(cell=cell, status=status, message=message, accuracy=accuracy):
+                stopped = msgspec.structs.replace(self._measured[cell], status=status, message=message)
+                if status == "wrong-gradient":  # the error that was found at first is not that of a wrong gradient
+                    stopped = msgspec.structs.replace(stopped, accuracy=accuracy)
+                self._measured[cell] = stopped
             case Counted(cell=cell, instructions=instructions):
                 self._measured[cell] = msgspec.structs.replace(self._measured[cell], instructions=instructions)
             case Finished():

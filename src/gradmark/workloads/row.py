@@ -40,6 +40,8 @@ class Row:
             key, equals, value = part.partition("=")
             if not (key and equals and value):
                 raise SelectionError(f"in {typed!r}, {part!r} is not of the form size=value, such as in poly/n=1000")
+            if key in values:
+                raise SelectionError(f"in {typed!r}, {key} is said twice; name each value as a row of its own")
             values[key] = value
         return cls(typed, name, values)
 

@@ -58,11 +58,18 @@ def available() -> list[Workload]:
     installed: list[Workload] = []
     for point in importlib.metadata.entry_points(group=ENTRY_POINTS):
         try:
-            installed += of_module(point.load())
+            offer = point.load()
         except Exception as error:
             raise WorkloadError(
                 f"the package that offers workloads as {point.value!r} is broken: {where_it_failed(error)}"
             ) from error
+        defined = [offer] if isinstance(offer, Workload) else of_module(offer) if isinstance(offer, ModuleType) else []
+        if not defined:
+            raise WorkloadError(
+                f"the entry point {point.name} = {point.value!r} has no workloads; expected a module with workloads, "
+                "or one workload"
+            )
+        installed += defined
     return [*built_in(), *(dataclasses.replace(workload, file=None) for workload in installed)]
 
 
@@ -103,9 +110,20 @@ def where_it_failed(error: BaseException) -> str:
     if isinstance(error, SyntaxError):
         return f"line {error.lineno}: {type(error).__name__}: {error.msg}"
     ours = str(Path(__file__).parents[1])
-    theirs = [f for f in frames if not f.filename.startswith((ours, "<frozen"))] or list(frames)
-    place = f"{Path(theirs[-1].filename).name}, line {theirs[-1].lineno}, `{theirs[-1].line}`: " if theirs else ""
-    return f"{place}{type(error).__name__}: {error}"
+    shown = [f for f in frames if f.line and not f.filename.startswith((ours, "<"))]  # compiled code has no lines
+    own = [f for f in shown if not _is_installed(f.filename)] or shown
+    place = f"{Path(own[-1].filename).name}, line {own[-1].lineno}, `{own[-1].line}`: " if own else ""
+    relative = isinstance(error, ImportError) and "relative import" in str(error)
+    hint = "; write `from helper import …`: the file's folder is on the path" if relative else ""
+    return f"{place}{type(error).__name__}: {error}{hint}"
+
+
+def _is_installed(filename: str) -> bool:
+    """Whether a file is of a package or of Python itself, as against the user's own. Compiled code has short names."""
+    import sysconfig  # here: it takes a while, and only what fails needs it
+
+    folders = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
+    return not Path(filename).is_absolute() or filename.startswith(folders) or "site-packages" in filename
 
 
 def select(patterns: Sequence[str], keyword: str | None = None) -> list[Workload]:
@@ -149,8 +167,14 @@ def _matching(pattern: str, known: Sequence[Workload]) -> "list[Selected]":
     file, separator, rest = pattern.rpartition(".py:")
     if separator:
         known = from_file(Path(f"{file}.py"))
+    elif ".py/" in pattern:
+        file, _, rest = pattern.rpartition(".py/")
+        raise SelectionError(f"{pattern!r} names no workload; write {file}.py:NAME/{rest}")
     row = Row.parsed(rest)
     named = [w for w in known if row.name == w.suite or fnmatch.fnmatchcase(w.name, row.name)]
+    if not named and separator:
+        names = ", ".join(w.name for w in known)
+        raise SelectionError(f"{file}.py has no workload {row.name!r}; it has: {names}")
     if not named:
         raise SelectionError(_no_such(row.name, known))
     selected, problems = [], []

@@ -69,15 +69,23 @@ class Workload:
 
     def draw(self, seed: int, params: Mapping[str, Param], dtype: str = "float64") -> list[Any]:
         """The inputs: the same for the same seed, on every machine. Floats, or arrays of the dtype."""
-        size = ",".join(f"{key}={value}" for key, value in params.items())
-        source = random.Random(f"{seed}/{self.name}/{size}")
+        given = self.given(seed, params)
         if self.arrays is None:
-            return [float(x) for x in self.inputs(source, **_wanted(self.inputs, params))]
+            return [float(x) for x in given]
         import numpy as np
 
         # The same numbers in every dtype, rounded: what differs is then the dtype alone.
-        drawn = self.arrays(np.random.default_rng(source.getrandbits(64)), **_wanted(self.arrays, params))
-        return [np.asarray(x, dtype=dtype if np.asarray(x).dtype.kind == "f" else None) for x in drawn]
+        return [np.asarray(x, dtype=dtype if np.asarray(x).dtype.kind == "f" else None) for x in given]
+
+    def given(self, seed: int, params: Mapping[str, Param]) -> Any:
+        """What `inputs` or `arrays` gives, as it is."""
+        size = ",".join(f"{key}={value}" for key, value in params.items())
+        source = random.Random(f"{seed}/{self.name}/{size}")
+        if self.arrays is None:
+            return self.inputs(source, **_wanted(self.inputs, params))
+        import numpy as np
+
+        return self.arrays(np.random.default_rng(source.getrandbits(64)), **_wanted(self.arrays, params))
 
     def names(self, count: int) -> list[str]:
         """The names of so many inputs, as the function calls them."""
@@ -161,6 +169,10 @@ def _plain(name: str, key: str, values: Sequence[Any]) -> list[Param]:
         plain = value.item() if hasattr(value, "item") else value
         if isinstance(plain, bool) or not isinstance(plain, int | float | str) or plain != plain:
             raise WorkloadError(f"workload {name}: size {key} must be numbers or words, got {value!r}")
+        if isinstance(plain, str) and ("/" in plain or not plain):
+            raise WorkloadError(
+                f"workload {name}: size {key} has the value {plain!r}; row names are split at '/': use another word"
+            )
         sizes.append(plain)
     return sizes
 
@@ -242,7 +254,9 @@ def workload(
             stresses=stresses,
             function=function,
             sizes=plain(sizes or {}),
-            quick=plain(quick or {}) if quick is None or isinstance(quick, Mapping) else quick,
+            quick=plain(quick or {})
+            if quick is None or isinstance(quick, Mapping)
+            else [{key: _plain(title, key, [value])[0] for key, value in point.items()} for point in quick],
             file=_source(function),
             **({"dtypes": DTYPES} if "arrays" in more else {}) | more,
         )

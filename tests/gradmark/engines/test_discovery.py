@@ -23,7 +23,15 @@ def test_by_module_path():
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("tapegrat", "did you mean tapegrad"), ("zzz", "there are: null, python-floats"), ("Null", "did you mean null")],
+    [
+        ("tapegrat", "did you mean tapegrad"),
+        ("zzz", "there are: null, python-floats"),
+        ("Null", "did you mean null"),
+        ("tapegrad:porgram", r"did you mean tapegrad:program\?"),
+        ("tapegrad:frsh", r"did you mean tapegrad:fresh\?"),
+        ("jax:Eager", r"did you mean jax:eager\?"),
+        ("torch:9", "did you mean torch:c"),
+    ],
 )
 def test_wrong_names(name, message):
     with pytest.raises(SelectionError, match=f"no engine is called '{name}'; {message}"):
@@ -34,14 +42,35 @@ def test_wrong_names(name, message):
     ("name", "message"),
     [
         ("no_such_module:X", r"cannot be imported: No module named 'no_such_module'; a name with ':'"),
-        ("faults.engines:Lek", r"has no 'Lek'; it has: Leak"),
-        ("tapegrad:frsh", r"has no 'frsh'"),
+        ("faults.engines:Lek", r"has no 'Lek'; did you mean Leak"),
+        ("faults.engines:Qqqq", r"has no 'Qqqq'; it has: Faulty, WrongGradient, .*, …$"),
+        ("math:Engine", r"math has no 'Engine'; it has no classes"),
+        (
+            "faults.engines:NeedsAnArgument",
+            r"^faults.engines:NeedsAnArgument\(\) needs an argument level; engines are made without arguments$",
+        ),
+        (
+            "faults.engines:FailsWhenMade",
+            r"^faults.engines:FailsWhenMade\(\) failed: engines.py, line .*: RuntimeError: no licence$",
+        ),
         ("faults.engines:NotAnEngine", r"lacks name, capabilities, prepare"),
     ],
 )
 def test_wrong_paths(name, message):
     with pytest.raises(EngineError, match=message):
         discovery.load(name)
+
+
+def test_a_name_of_an_installed_package_that_leads_nowhere(monkeypatch):
+    offered = {"kit": "no_such_module:Engine", "odd": "math"}
+    monkeypatch.setattr(discovery, "known", lambda: offered)
+    with pytest.raises(EngineError) as caught:
+        discovery.load("kit")
+    assert str(caught.value) == (
+        "engine 'kit' cannot be imported from 'no_such_module:Engine': No module named 'no_such_module'"
+    )
+    with pytest.raises(EngineError, match=r"engine 'odd' from 'math' is not of the form package\.module:Class"):
+        discovery.load("odd")
 
 
 def test_a_peer_that_is_not_installed():

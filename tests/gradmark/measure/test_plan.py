@@ -110,7 +110,7 @@ def test_a_device_that_was_asked_for(ask):
 @pytest.mark.parametrize(
     ("engine", "error", "message"),
     [
-        ("faults.engines:Nope", EngineError, "faults.engines has no 'Nope'; it has: "),
+        ("faults.engines:Nope", EngineError, "faults.engines has no 'Nope'; "),
         ("no_such_module:X", MissingEngineError, "cannot be imported: No module named 'no_such_module'"),
         ("faults.engines:CannotSay", EngineError, "no licence"),
         ("tapegrat", SelectionError, "did you mean tapegrad"),
@@ -175,6 +175,19 @@ def test_dtypes_and_devices_need_no_trial_of_their_own(ask):
 def test_a_size_that_nobody_tested_is_tried(ask):
     planned(ask, ["poly/n=777", "poly/n=10", "matmul/n=256"], ["tapegrad"])
     assert [asked for asked in ask.asked if asked[0] == "try"] == [("try", "poly/n=777")]
+
+
+def test_a_plan_that_is_only_shown_tries_nothing(ask):
+    request = Request(select_rows(["poly/n=99999999", f"{FUNCTIONS}:three"]), ["tapegrad"])
+    plan = make_plan(request, QUICK, ask, tries=False)
+    assert (names(plan.cells), plan.known) == ([("poly/n=99999999", "tapegrad"), ("three", "tapegrad")], [])
+    assert {kind for kind, _ in ask.asked} == {"survey"}
+
+
+def test_the_trial_that_goes_on_is_named(ask):
+    said = []
+    make_plan(Request(select_rows(["poly/n=777"]), ["tapegrad"]), QUICK, ask, watch=said.append)
+    assert said == ["asking the engines what they can do", "trying poly/n=777"]
 
 
 def test_a_function_that_no_engine_would_run_is_not_tried(ask):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradmark.records import Cell, Environment, Instructions, Measurement, Run, Sample, Settings, TapeSize
+from gradmark.records import Accuracy, Cell, Environment, Instructions, Measurement, Run, Sample, Settings, TapeSize
 from gradmark.records.event import Counted, Event, Finished, GrowingRun, Inspected, Sampled, Stopped
 
 CELLS = [Cell(engine=engine, workload="poly", suite="scalar", params={"n": 10}) for engine in ("a", "b", "c")]
@@ -72,6 +72,19 @@ def test_a_cell_that_stops_keeps_what_it_has():
     assert found.tape is not None
 
 
+def test_the_error_of_a_wrong_gradient_is_the_one_that_condemned_it():
+    right, wrong = (Accuracy(reference="r", relative_error=error, tolerance=1e-9) for error in (1e-16, 0.5))
+    first = inspected(CELLS[0], accuracy=right)
+
+    def accuracy(**fields):
+        (found,) = run_of(first, Stopped(cell=A, **fields)).measurements
+        return found.accuracy
+
+    assert accuracy(status="wrong-gradient", accuracy=wrong) == wrong
+    assert accuracy(status="wrong-gradient") is None  # a gradient that is no number
+    assert accuracy(status="crash") == right
+
+
 def test_a_run_without_its_end_is_not_finished():
     assert not run_of(inspected(CELLS[0]), sampled(A, 0)).finished
 
@@ -106,6 +119,7 @@ def test_what_is_known_of_one_cell():
         inspected(CELLS[0]),
         sampled(A, 0),
         Stopped(cell=A, status="crash"),
+        Stopped(cell=A, status="wrong-gradient", accuracy=Accuracy(reference="r", relative_error=0.5, tolerance=0.1)),
         Counted(cell=A, instructions=Instructions(reason="no valgrind")),
         Finished(),
     ],

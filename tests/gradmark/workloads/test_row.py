@@ -70,6 +70,7 @@ def test_sizes_of_a_suite_or_a_glob_are_those_that_list_them():
         ("matmul/dtype=int8", "matmul has no dtype int8; it has float32, float64"),
         ("poly/n", "'n' is not of the form size=value, such as in poly/n=1000"),
         ("poly/n=", "'n=' is not of the form size=value"),
+        ("poly/n=10/n=20", "in 'poly/n=10/n=20', n is said twice; name each value as a row of its own"),
         ("pol/n=10", "no workload or suite is called 'pol'; did you mean poly?"),
         ("*/zzz=1", "has no size 'zzz'"),
     ],

@@ -1,5 +1,7 @@
 """Selection: names, suites, globs, files; what is not there gets the nearest names."""
 
+import math
+import statistics
 import subprocess
 import sys
 
@@ -74,6 +76,10 @@ def test_files(tmp_path):
         ("import nonexistent_module\n", r"line 1, `import nonexistent_module`: ModuleNotFoundError"),
         ("def f():\n    return 1 / 0\nf()\n", r"line 2, `return 1 / 0`: ZeroDivisionError"),
         ("x = 1\n", r"has no workload; decorate a function"),
+        (
+            "from .helper import sq\n",
+            r"relative import .*; write `from helper import …`: the file's folder is on the path",
+        ),
     ],
 )
 def test_a_broken_file_shows_its_own_line(tmp_path, text, message):
@@ -141,8 +147,10 @@ def test_a_row_of_a_file(tmp_path):
         ("f", [{"n": 4}]),
         ("f", [{"n": 3}, {"n": 5}]),
     ]
-    with pytest.raises(SelectionError, match="no workload or suite is called 'h'"):
+    with pytest.raises(SelectionError, match=r"mine\.py has no workload 'h'; it has: f, g$"):
         select([f"{path}:h"])
+    with pytest.raises(SelectionError, match=r"mine\.py/n=3' names no workload; write .*mine\.py:NAME/n=3$"):
+        select([f"{path}/n=3"])
     with pytest.raises(SelectionError, match="f has no size 'm': its sizes are n"):
         select([f"{path}:f/m=4"])
 
@@ -213,6 +221,43 @@ def test_a_package_that_is_broken(package):
         WorkloadError, match=r"offers workloads as 'bench_kit.workloads' is broken: constants\.py, line 1"
     ):
         select(["poly"])
+
+
+def test_a_package_may_offer_one_workload(package):
+    (package / "bench_kit-1.0.dist-info" / "entry_points.txt").write_text(
+        "[gradmark.workloads]\nkit = bench_kit.workloads:kit\n"
+    )
+    assert names("kit") == ["kit"]
+
+
+@pytest.mark.parametrize("value", ["bench_kit.constants", "bench_kit.constants:HALF"])
+def test_a_package_that_offers_nothing(package, value):
+    (package / "bench_kit-1.0.dist-info" / "entry_points.txt").write_text(f"[gradmark.workloads]\nkit = {value}\n")
+    with pytest.raises(WorkloadError, match=f"the entry point kit = '{value}' has no workloads; expected a module"):
+        select(["poly"])
+
+
+def test_an_error_in_compiled_code_shows_the_line_of_the_user():
+    import tapegrad
+
+    def function(x):
+        return math.cos(tapegrad.exp(x))
+
+    with pytest.raises(Exception) as caught:
+        function(tapegrad.Tape().var(1.0))
+    said = selection.where_it_failed(caught.value)
+    assert said.startswith("test_selection.py, line ")
+    assert "`return math.cos(tapegrad.exp(x))`: " in said
+
+
+def test_an_error_in_a_package_shows_the_line_of_the_user():
+    def function():
+        return statistics.mean([])
+
+    with pytest.raises(statistics.StatisticsError) as caught:
+        function()
+    assert "`return statistics.mean([])`: StatisticsError" in selection.where_it_failed(caught.value)
+    assert selection.where_it_failed(ValueError("x")) == "ValueError: x"
 
 
 def test_two_packages_with_one_name(package):

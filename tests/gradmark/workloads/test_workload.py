@@ -54,6 +54,14 @@ def test_quick_sizes_must_be_sizes():
         workload(suite="mine", stresses="x", sizes={"n": [1]}, quick={"m": [1]})(lambda ops, x: x)
 
 
+@pytest.mark.parametrize("quick", [{"f": ["a/b"]}, [{"f": "a/b"}]])
+def test_a_word_that_would_split_the_name_of_a_row_is_refused(quick):
+    with pytest.raises(WorkloadError, match="size f has the value 'a/b'; row names are split at '/': use another word"):
+        workload(suite="mine", stresses="x", sizes={"f": ["a/b"]})(lambda ops, x: x)
+    with pytest.raises(WorkloadError, match="size f has the value 'a/b'"):
+        workload(suite="mine", stresses="x", sizes={"f": ["a"]}, quick=quick)(lambda ops, x: x)
+
+
 @pytest.mark.parametrize("wrong", [True, None, float("nan"), [1]])
 def test_sizes_are_numbers_or_words(wrong):
     with pytest.raises(WorkloadError, match="size n must be numbers or words"):

@@ -140,16 +140,18 @@ def judge(
     got: Sequence[Any],
     slopes: Slopes,
     tolerance: float,
-) -> tuple[Accuracy, str]:
-    """How far a gradient is from the slopes, and from the exact gradient where there is one; and that in words."""
+) -> tuple[Accuracy | None, str]:
+    """How far a gradient is from the slopes, and from the exact gradient where there is one; and that in words.
+
+    None for a gradient of another shape: it is no number away.
+    """
     places, names = workload.active(inputs), workload.names(len(inputs))
     if len(got) != len(places):
         raise ValueError(f"expected {len(places)} gradients, one for each differentiated input, got {len(got)}")
     gradients = [np.asarray(g) for g in got]
     for gradient, place in zip(gradients, places, strict=True):
         if gradient.shape != inputs[place].shape:
-            words = f"with respect to {names[place]} has shape {gradient.shape}, expected {inputs[place].shape}"
-            return Accuracy(reference="shape", relative_error=HUGE, tolerance=tolerance), words
+            return None, f"with respect to {names[place]} has shape {gradient.shape}, expected {inputs[place].shape}"
     dtype = inputs[places[0]].dtype.name
     error, place = max(_along(gradients, places, slopes))
     judged = Accuracy(

@@ -30,10 +30,10 @@ STEEP = 1e6
 SMALL = 1e3
 # Stands for an error without bound: a gradient that is not a number where it should be one.
 HUGE = 1e300
+# The name of the reference that is exact.
+EXACT = "mpmath, 50 digits"
 
-RANDOM = (
-    "two evaluations at the same inputs give different results; draw random numbers in `inputs`, not in the function"
-)
+RANDOM = "two evaluations at the same inputs give different values: the function is random or keeps state"
 
 Exact = list[tuple[float, float]]
 
@@ -132,7 +132,7 @@ def not_finite(place: str) -> str:
 def reference_of(workload: Workload, inputs: Sequence[float], params: Mapping[str, Param]) -> tuple[Exact, str, bool]:
     """The reference gradient, its name, and whether it is exact. Functions that mpmath cannot run get differences."""
     try:
-        return exact_gradient(workload, inputs, params), "mpmath, 50 digits", True
+        return exact_gradient(workload, inputs, params), EXACT, True
     except (TypeError, AttributeError, ValueError, ZeroDivisionError) as first:
         session = FiniteDifference().prepare(workload, inputs, params)
         assert session.backward is not None

@@ -4,7 +4,7 @@ In: a job. Out: accuracy, tape size and memory, or a wrong gradient with the rea
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -36,15 +36,15 @@ def inspect(job: Job) -> Result:
     try:
         exact, judged, words = examine(prepared, job)
     except accuracy.NoReferenceError as reason:
-        infinite = not_finite(prepared)
+        infinite = not_finite(prepared, prepared.gradient())
         if infinite:
-            return msgspec.structs.replace(found, status="wrong-gradient", message=wrong(infinite, job))
+            return msgspec.structs.replace(found, status="wrong-gradient", message=wrong(infinite))
         warning = Warning(code=Code.UNCHECKED, reason=str(reason))
         found = msgspec.structs.replace(found, warnings=[warning])
     else:
         found = msgspec.structs.replace(found, reference=exact, accuracy=judged)
-        if judged.relative_error > judged.tolerance:
-            return msgspec.structs.replace(found, status="wrong-gradient", message=wrong(words, job))
+        if judged is None or judged.relative_error > judged.tolerance:
+            return msgspec.structs.replace(found, status="wrong-gradient", message=wrong(words))
     found = msgspec.structs.replace(found, tape=prepared.session.tape())
     if not job.settings.memory:
         return msgspec.structs.replace(found, memory=Memory(reason="switched off with --no-memory"))
@@ -70,28 +70,41 @@ def shapes(prepared: Prepared) -> dict[str, list[int]]:
     return {name: list(x.shape) for name, x in zip(names, prepared.inputs, strict=True)}
 
 
-def examine(prepared: Prepared, job: Job) -> tuple[accuracy.Exact, Accuracy, str]:
-    """The reference, how far the last gradient is from it, and that in words."""
+def examine(prepared: Prepared, job: Job) -> tuple[accuracy.Exact, Accuracy | None, str]:
+    """The reference, how far the last gradient is from it, and that in words; None if no number says how far."""
     workload, inputs, params = prepared.workload, prepared.inputs, job.cell.params
     if workload.kind == "tensor":
         from gradmark.measure.reference import directional
 
         slopes = job.reference or directional.reference_of(workload, inputs, params)
-        return slopes, *directional.judge(workload, inputs, params, prepared.gradient(), slopes, prepared.can.tolerance)
+        got = prepared.gradient()
+        if infinite := not_finite(prepared, got):
+            return slopes, None, infinite
+        return slopes, *directional.judge(workload, inputs, params, got, slopes, prepared.can.tolerance)
     if job.reference is None:
         exact, name, is_exact = accuracy.reference_of(workload, inputs, params)
-    else:  # which of the two it was is not handed on, so the wider tolerance counts
-        exact, name, is_exact = job.reference, "", False
-    judged = accuracy.judge(prepared.gradient(), exact, name, prepared.can.tolerance, is_exact=is_exact)
+    else:
+        exact, name, is_exact = job.reference, job.reference_name, job.reference_name == accuracy.EXACT
+    got = prepared.gradient()
+    if infinite := not_finite(prepared, got):
+        return exact, None, infinite
+    judged = accuracy.judge(got, exact, name, prepared.can.tolerance, is_exact=is_exact)
     return exact, judged, f"is off by {judged.relative_error:.1e} relative"
 
 
-def not_finite(prepared: Prepared) -> str:
-    """Of a gradient that nothing can be compared with: which part of it is no number; empty if all are."""
+def not_finite(prepared: Prepared, gradient: Sequence[Any]) -> str:
+    """Which part of a gradient is no number, whatever it is compared with; empty if all are."""
     names = prepared.workload.names(len(prepared.inputs))
-    for place, part in zip(prepared.active, prepared.gradient(), strict=True):
-        if not (math.isfinite(part) if isinstance(part, float) else math.isfinite(abs(part).sum(dtype="float64"))):
-            return f"with respect to {names[place]} is not finite"
+    for place, part in zip(prepared.active, gradient, strict=True):
+        if isinstance(part, float):
+            if not math.isfinite(part):
+                return f"with respect to {names[place]} is {part}"
+        else:
+            import numpy as np
+
+            infinite = part[~np.isfinite(part)]
+            if infinite.size:
+                return f"with respect to {names[place]} has entries that are {infinite[0]}"
     return ""
 
 
@@ -129,9 +142,9 @@ def _on_plain_numbers(prepared: Prepared) -> tuple[Callable[[], Any], ...]:
     return (one if len(values) == 1 else many, nothing)
 
 
-def wrong(words: str, job: Job) -> str:
+def wrong(words: str) -> str:
     """A wrong gradient in words."""
-    return f"the gradient {words}; {job.cell.engine} is not timed on {job.cell.row}"
+    return f"the gradient {words}"
 
 
 def check(prepared: Prepared, job: Job) -> Result | None:
@@ -139,9 +152,9 @@ def check(prepared: Prepared, job: Job) -> Result | None:
     if not prepared.can.gradients:
         return None
     if job.reference is None:
-        infinite = not_finite(prepared)
-        return Result(status="wrong-gradient", message=wrong(infinite, job)) if infinite else None
+        infinite = not_finite(prepared, prepared.gradient())
+        return Result(status="wrong-gradient", message=wrong(infinite)) if infinite else None
     _, judged, words = examine(prepared, job)
-    if judged.relative_error <= judged.tolerance:
+    if judged is not None and judged.relative_error <= judged.tolerance:
         return None
-    return Result(status="wrong-gradient", message=wrong(words, job))
+    return Result(status="wrong-gradient", message=wrong(words), accuracy=judged)

@@ -12,7 +12,7 @@ from gradmark.measure.job import Job, Result
 from gradmark.measure.worker.check import inspect
 from gradmark.measure.worker.prepared import Prepared
 from gradmark.measure.worker.sampling import take_time
-from gradmark.measure.worker.session import capabilities_of
+from gradmark.measure.worker.session import capabilities_of, refuse_prepare
 from gradmark.measure.worker.timer import elapsed_ns
 from gradmark.workloads.selection import where_it_failed
 
@@ -33,8 +33,10 @@ def try_function(job: Job) -> Result:
 
 def survey(job: Job) -> Result:
     """What an engine can do here."""
-    engine = job.cell.engine
-    return Result(capabilities=capabilities_of(engine, load(engine)))
+    name = job.cell.engine
+    engine = load(name)
+    refuse_prepare(name, engine)
+    return Result(capabilities=capabilities_of(name, engine))
 
 
 def limit(job: Job) -> None:

@@ -16,6 +16,7 @@ from gradmark.workloads.workload import DTYPES, Workload, parameters
 
 KINDS = ("scalar", "tensor")
 PARTS = ("forward", "gradients", "backward", "total", "primal")
+PLACES = ("first", "second", "third")
 
 
 def capabilities_of(name: str, engine: Engine) -> Capabilities:
@@ -52,6 +53,20 @@ def capabilities_of(name: str, engine: Engine) -> Capabilities:
     return can
 
 
+def refuse_prepare(name: str, engine: Engine) -> None:
+    """Raises if `prepare` cannot be called as it will be."""
+    known = parameters(engine.prepare)
+    if not known and not hasattr(engine.prepare, "__code__"):
+        return  # Python cannot tell
+    told = {"device": "cpu"} if "device" in known else {}
+    try:
+        inspect.Signature(list(known.values())).bind(None, (), {}, **told)
+    except TypeError:
+        raise EngineError(
+            f"engine {name!r}: its prepare takes ({', '.join(known)}); write prepare(self, workload, inputs, params)"
+        ) from None
+
+
 def takes_device(engine: Engine) -> bool:
     """Whether `prepare` is told the device."""
     known = parameters(engine.prepare)
@@ -62,17 +77,19 @@ def checked(session: Any, can: Capabilities, cell: Cell) -> Session:
     """The session, if it has what the engine's capabilities say."""
 
     def refuse(what: str) -> EngineError:
-        return EngineError(f"engine {cell.engine!r}: the session of {cell.row} {what}")
+        # without the row: what is wrong in all rows of an engine is said once
+        return EngineError(f"engine {cell.engine!r}: its session {what}")
 
     if not isinstance(session, Session):
         raise EngineError(
-            f"engine {cell.engine!r}: prepare returned {_described(session)} for {cell.row}; expected a "
-            "gradmark.Session"
+            f"engine {cell.engine!r}: prepare returned {_described(session)}; expected a gradmark.Session"
         )
     for name in PARTS:
         part = getattr(session, name)
         if part is not None and not callable(part):
             raise refuse(f"has {_described(part)} as {name}; expected a function without arguments")
+        if needed := _needed(part):
+            raise refuse(f"has {name}({', '.join(needed)}); {name} takes no arguments")
     for name in ("synchronize", "tape"):
         if not callable(getattr(session, name)):
             raise refuse(
@@ -82,6 +99,8 @@ def checked(session: Any, can: Capabilities, cell: Cell) -> Session:
     for name, part in _phases(session, refuse).items():
         if not callable(part):
             raise refuse(f"has {_described(part)} as phase {name!r}; expected a function without arguments")
+        if needed := _needed(part):
+            raise refuse(f"has phase {name!r} with arguments ({', '.join(needed)}); phases take no arguments")
     if session.backward is not None and session.forward is None:
         raise refuse("has backward without forward; give both, or total alone")
     if not can.gradients:
@@ -120,7 +139,7 @@ def gradients_of(session: Session, workload: Workload, inputs: Sequence[Any], ce
     """The gradient after an iteration, as many parts as there are differentiated inputs: floats, or arrays."""
     assert session.gradients is not None  # `checked` has seen to it
     given: Any = session.gradients()
-    where = f"engine {cell.engine!r}: gradients() of {cell.row}"
+    where = f"engine {cell.engine!r}: gradients()"
     expected = "one number for each input" if workload.kind == "scalar" else "one array for each differentiated input"
     try:
         parts = list(given)
@@ -141,10 +160,36 @@ def gradients_of(session: Session, workload: Workload, inputs: Sequence[Any], ce
             if array.dtype.kind not in "fiu":
                 raise EngineError(f"{where} holds {_described(part)}; expected {expected}, as NumPy's")
         return arrays
-    try:
-        return [float(part) for part in parts]
-    except (TypeError, ValueError):
-        raise EngineError(f"{where} returned {_described(parts[0])} first; expected {expected}, as floats") from None
+    numbers = []
+    for place, part in enumerate(parts):
+        try:
+            if isinstance(part, str | bytes | bytearray):  # float would read them
+                raise TypeError
+            numbers.append(float(part))
+        except (TypeError, ValueError):
+            raise EngineError(
+                f"{where} returned {_described(part)} {ordinal(place)}; expected {expected}, as floats"
+            ) from None
+    return numbers
+
+
+def ordinal(place: int) -> str:
+    """A place, counted from 0, as it is said.
+
+    >>> ordinal(0), ordinal(6)
+    ('first', 'as number 7')
+    """
+    return PLACES[place] if place < len(PLACES) else f"as number {place + 1}"
+
+
+def _needed(function: Any) -> Sequence[str]:
+    """The arguments that a function of Python must be given. Read off its code: a signature would be memory in use."""
+    inner = getattr(function, "__func__", function)
+    code = getattr(inner, "__code__", None)
+    if code is None:
+        return ()
+    own = int(inner is not function)  # self
+    return code.co_varnames[own : code.co_argcount - len(inner.__defaults__ or ())]  # type: ignore[no-any-return]
 
 
 def _described(thing: Any) -> str:

@@ -3,26 +3,35 @@
 In: a job, of which the engine does not count. Out: an empty result, or status `invalid` with what is wrong.
 """
 
+import difflib
 import inspect
 import math
-from collections.abc import Callable, Sequence
+import numbers
+import random
+from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 from gradmark.errors import InvalidWorkloadError, UnsupportedError
 from gradmark.measure.job import Job, Result
 from gradmark.measure.reference import exact
 from gradmark.measure.worker.prepared import workload_of
+from gradmark.measure.worker.session import ordinal
 from gradmark.records import Cell, Code, Warning
 from gradmark.workloads.selection import where_it_failed
-from gradmark.workloads.workload import Workload
+from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS, TENSOR_FUNCTIONS
+from gradmark.workloads.workload import Workload, parameters
 
 # Two sums of the same arrays may be cut differently, by where the arrays lie in memory: BLAS looks at that.
 SAME = 1e-9
+# How far from the inputs a function is tried that seems not to depend on them.
+SCALES = (-1e3, -1.0, -1e-3, 0.0, 1e-3, 0.5, 2.0, 1e3, 1e6)
 
 
 def try_function(job: Job) -> Result:
     """Right arguments, one finite number, the same each time, a finite derivative."""
     workload, cell = workload_of(job.cell), job.cell
+    _refuse_given(workload, job)
     first, second = (_drawn(workload, job) for _ in range(2))
     if not _alike(first, second):
         raise _invalid(cell, "draws other inputs each time; use the generator that `inputs` or `arrays` is given")
@@ -37,18 +46,16 @@ def try_function(job: Job) -> Result:
     if not _alike(first, _drawn(workload, job)):
         raise _invalid(cell, "changes its inputs; write y = x + 1, not x += 1")
     if not all(_same(workload, values[0], value) for value in values):
-        differing = " and ".join([str(value) for value in dict.fromkeys(values)][:2])
-        raise _invalid(
-            cell,
-            f"is random: at the same inputs it gave {differing}; draw random numbers in `inputs` or `arrays`, not in "
-            "the function",
-        )
+        differing = ", ".join([str(value) for value in dict.fromkeys(values)][:2])
+        raise _invalid(cell, f"gives different values at the same inputs ({differing}): it is random or keeps state")
     try:
-        _reference(workload)(workload, first, cell.params)
+        slopes = _slopes(workload, first, cell)
     except exact.NoReferenceError:
-        pass  # each row will say so
+        return Result()  # each row will say so
     except InvalidWorkloadError as error:
         raise _invalid(cell, f"cannot be measured: {error}") from error
+    if not any(slopes) and _is_constant(workload, ops, first, cell):
+        raise _invalid(cell, f"does not depend on its inputs: it is {values[0]} at all that were tried")
     return Result()
 
 
@@ -59,8 +66,47 @@ def _invalid(cell: Cell, what: str) -> InvalidWorkloadError:
 def _drawn(workload: Workload, job: Job) -> list[Any]:
     try:
         return workload.draw(job.settings.seed, job.cell.params, "float64")
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _invalid(job.cell, f"has no inputs: {where_it_failed(error)}") from error
+
+
+def _refuse_given(workload: Workload, job: Job) -> None:
+    """Raises if `inputs` or `arrays` cannot be called, or gives no list of numbers or arrays."""
+    name, function = ("inputs", workload.inputs) if workload.arrays is None else ("arrays", workload.arrays)
+    wanted = "numbers" if workload.arrays is None else "arrays"
+    known = parameters(function)
+    if known or hasattr(function, "__code__"):  # else Python cannot tell
+        sizes = {key: value for key, value in job.cell.params.items() if key in known}
+        try:
+            inspect.Signature(list(known.values())).bind(None, **sizes)
+        except TypeError as error:
+            raise _invalid(job.cell, f"has wrong inputs: {name} takes (draw, **sizes): {error}") from None
+    try:
+        given = workload.given(job.settings.seed, job.cell.params)
+    except (Exception, SystemExit) as error:
+        raise _invalid(job.cell, f"has no inputs: {where_it_failed(error)}") from error
+    if isinstance(given, str | bytes) or not hasattr(given, "__iter__") or (wanted == "arrays" and _is_array(given)):
+        what = "one array" if _is_array(given) else _a(given)
+        raise _invalid(job.cell, f"has wrong inputs: {name} gave {what}; expected a list of {wanted}")
+    if not isinstance(given, Sequence):
+        return  # what is gone after one reading will be read when it is drawn
+    for place, part in enumerate(given):
+        if wanted == "numbers" and not _is_number(part):
+            raise _invalid(job.cell, f"has wrong inputs: {name} gave {part!r} {ordinal(place)}; expected {wanted}")
+
+
+def _is_array(thing: Any) -> bool:
+    return hasattr(thing, "dtype") and hasattr(thing, "shape")
+
+
+def _is_number(thing: Any) -> bool:
+    """Python's, NumPy's, or an array that is one number."""
+    return isinstance(thing, numbers.Real) or (hasattr(thing, "__float__") and not isinstance(thing, str))
+
+
+def _a(thing: Any) -> str:
+    name = "nothing" if thing is None else type(thing).__name__
+    return name if thing is None else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
 def _alike(one: Sequence[Any], other: Sequence[Any]) -> bool:
@@ -83,13 +129,28 @@ def _refuse_inputs(workload: Workload, inputs: Sequence[Any], cell: Cell) -> Non
 
 
 def _plain_operations(workload: Workload) -> Any:
+    """The operations on plain numbers. A name that no engine's `ops` is to have makes the function invalid."""
     if workload.kind == "scalar":
         from gradmark.engines.floats import FLOATS
 
-        return FLOATS
-    from gradmark.engines.numpy_arrays import ARRAYS
+        plain, known, others, kind = FLOATS, SCALAR_FUNCTIONS, TENSOR_FUNCTIONS, "numbers"
+    else:
+        from gradmark.engines.numpy_arrays import ARRAYS
 
-    return ARRAYS
+        plain, known, others, kind = ARRAYS, TENSOR_FUNCTIONS, SCALAR_FUNCTIONS, "arrays"
+
+    def strange(name: str) -> Any:
+        if name.startswith("__"):  # Python itself asks modules for such names
+            raise AttributeError(name)
+        if name in others:
+            raise InvalidWorkloadError(f"ops has no {name} for {kind}")
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else "its names are in gradmark.workloads.vocabulary"
+        raise InvalidWorkloadError(f"ops has no {name}; {hint}")
+
+    ops = ModuleType("ops")
+    vars(ops).update({name: getattr(plain, name) for name in known}, __getattr__=strange)
+    return ops
 
 
 def _refuse_arguments(workload: Workload, ops: Any, inputs: Sequence[Any], cell: Cell) -> None:
@@ -110,13 +171,15 @@ def _value(workload: Workload, ops: Any, inputs: Sequence[Any], cell: Cell) -> f
         result = workload.function(ops, *inputs, **cell.params)
     except UnsupportedError:
         raise
+    except InvalidWorkloadError as error:
+        raise _invalid(cell, f"cannot be measured: {error}") from error
     except AttributeError as error:
         if any(error.obj is x for x in inputs) or isinstance(error.obj, float):
             raise UnsupportedError(f"plain numbers have no {error.name}, which this function needs") from error
         raise _invalid(cell, f"fails on plain numbers: {where_it_failed(error)}") from error
     except MemoryError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _invalid(cell, f"fails on plain numbers: {where_it_failed(error)}") from error
     number = _number(result, cell)
     if not math.isfinite(number):
@@ -134,11 +197,11 @@ def _number(result: Any, cell: Cell) -> float:
         words = f"an array of shape {tuple(shape)}" if shape else many
         raise _invalid(cell, f"returned {words}; a workload returns one number")
     try:
-        if isinstance(result, str):
+        if isinstance(result, str | bool) or getattr(getattr(result, "dtype", None), "kind", "") == "b":
             raise TypeError
         return float(result)
     except (TypeError, ValueError):
-        raise _invalid(cell, f"returned {type(result).__name__}; a workload returns one number") from None
+        raise _invalid(cell, f"returned {_a(result)}; a workload returns one number") from None
 
 
 def _same(workload: Workload, one: float, other: float) -> bool:
@@ -148,9 +211,27 @@ def _same(workload: Workload, one: float, other: float) -> bool:
     return math.isclose(one, other, rel_tol=SAME, abs_tol=SAME)
 
 
-def _reference(workload: Workload) -> Callable[..., Any]:
+def _slopes(workload: Workload, inputs: Sequence[Any], cell: Cell) -> list[float]:
+    """The reference of the gradient."""
     if workload.kind == "scalar":
-        return exact.reference_of
+        return [slope for slope, _ in exact.reference_of(workload, inputs, cell.params)[0]]
     from gradmark.measure.reference import directional
 
-    return directional.reference_of
+    return [slope for slope, _ in directional.reference_of(workload, inputs, cell.params)]
+
+
+def _is_constant(workload: Workload, ops: Any, inputs: Sequence[Any], cell: Cell) -> bool:
+    """Whether a function gives the same number far from its inputs too: a slope of 0 alone may be that of relu."""
+    draw = random.Random(0)
+    middle = _value(workload, ops, inputs, cell)
+    active = workload.active(inputs)
+    for scale in SCALES:
+        moved = list(inputs)
+        for place in active:
+            moved[place] = moved[place] * (scale * draw.uniform(0.5, 1.5)) + scale
+        try:
+            if float(workload.function(ops, *moved, **cell.params)) != middle:
+                return False
+        except Exception:
+            return False  # it looks at them
+    return True

@@ -8,7 +8,7 @@ import pytest
 from gradmark.errors import InvalidWorkloadError
 from gradmark.measure.reference import directional
 from gradmark.measure.reference.directional import DIRECTIONS, directions, judge, reference_of, slope
-from gradmark.measure.reference.exact import HUGE, NoReferenceError
+from gradmark.measure.reference.exact import NoReferenceError
 from gradmark.workloads.workload import workload
 
 
@@ -118,8 +118,7 @@ def test_faults_are_seen_and_named(fault, words):
     ids=["transposed", "broadcast sum dropped"],
 )
 def test_wrong_shapes_are_wrong_gradients(fault, words):
-    accuracy, said = judged(lambda inputs: fault(*gradient(inputs)))
-    assert (accuracy.relative_error, said) == (HUGE, words)
+    assert judged(lambda inputs: fault(*gradient(inputs))) == (None, words)
 
 
 def test_too_few_gradients():
@@ -187,7 +186,9 @@ def test_a_kink_is_no_reference(function):
 def test_a_random_function_is_not_one_that_does_not_settle():
     source = np.random.default_rng(0)
     noisy = tensor(arrays=lambda draw: [np.ones(3)])(lambda ops, x: ops.sum(x) + source.normal())
-    with pytest.raises(InvalidWorkloadError, match="two evaluations at the same inputs give different results"):
+    with pytest.raises(
+        InvalidWorkloadError, match="two evaluations at the same inputs give different values: the function is random"
+    ):
         reference_of(noisy, noisy.draw(0, {}), {})
 
 

@@ -36,6 +36,8 @@ def test_a_survey():
         ("faults.engines:NoDevices", False, "expected at least one, such as 'cpu'"),
         ("faults.engines:CannotSay", False, "no licence"),
         ("faults.engines:TwoDevicesUntold", False, "its prepare cannot be told which"),
+        ("faults.engines:NeedsAnArgument", False, "() needs an argument level; engines are made without arguments"),
+        ("faults.engines:ShortPrepare", False, "takes (w); write prepare(self, workload, inputs, params)"),
     ],
 )
 def test_a_survey_of_what_cannot_be_used(engine, missing, message):
@@ -88,7 +90,36 @@ def test_an_engine_that_is_not_where_it_says():
 def test_a_gradient_that_is_no_number_is_wrong_even_where_there_is_no_reference(kind):
     result = done(kind, "faults.engines:NotANumber", "kinked", file=FUNCTIONS)
     assert (result.status, result.sample) == ("wrong-gradient", None)
-    assert "the gradient with respect to x is not finite" in result.message
+    assert result.message == "the gradient with respect to x is nan"
+
+
+@pytest.mark.parametrize(
+    ("workload", "kind", "params", "message"),
+    [
+        ("expression", "scalar", {}, "the gradient with respect to x is nan"),
+        ("reduce_sum", "tensor", {"n": 8}, "the gradient with respect to x has entries that are nan"),
+    ],
+)
+def test_a_gradient_that_is_no_number_is_no_number_away(workload, kind, params, message):
+    cell = Cell(engine="faults.engines:NotANumber", workload=workload, suite=kind, params=params, kind=kind)
+    result = run(Job(kind="inspect", cell=cell, settings=QUICK))
+    assert (result.status, result.message, result.accuracy) == ("wrong-gradient", message, None)
+
+
+@pytest.mark.parametrize(
+    ("reference_name", "ulps"),
+    [("mpmath, 50 digits", True), ("central differences", False)],
+    ids=["exact", "not exact"],
+)
+def test_a_gradient_that_turns_wrong_has_the_error_that_condemned_it(reference_name, ulps):
+    cell = Cell(engine="faults.engines:WrongLater", workload="expression", suite="scalar")
+    inspected = run(Job(kind="inspect", cell=cell, settings=QUICK))
+    assert inspected.status == "ok"
+    job = Job(kind="time", cell=cell, settings=QUICK, reference=inspected.reference, reference_name=reference_name)
+    result = run(job)
+    assert (result.status, result.sample) == ("wrong-gradient", None)
+    assert result.accuracy.relative_error > result.accuracy.tolerance > inspected.accuracy.relative_error
+    assert (result.accuracy.reference, result.accuracy.ulps is not None) == (reference_name, ulps)
 
 
 def test_a_gradient_at_a_kink_is_unchecked():
@@ -104,9 +135,7 @@ def test_a_function_whose_derivative_is_not_finite_is_no_engine_s_fault():
 def test_what_only_some_engines_can_run_is_measured_unchecked():
     """The function needs more than plain numbers: nothing is taken off its allocations, and nothing checks it."""
     counted = Settings(blocks=2, block_ns=10_000)
-    cell = Cell(engine="faults.engines:WithGamma", workload="more_than_floats", suite="mine", file=FUNCTIONS)
+    cell = Cell(engine="faults.engines:WithMethods", workload="methods", suite="mine", file=FUNCTIONS)
     result = run(Job(kind="inspect", cell=cell, settings=counted))
     assert (result.status, [warning.code for warning in result.warnings]) == ("ok", [Code.UNCHECKED])
-    assert done("inspect", "tapegrad", "more_than_floats", file=FUNCTIONS).message == (
-        "tapegrad has no gamma, which this function needs"
-    )
+    assert done("inspect", "tapegrad", "methods", file=FUNCTIONS).status == "error"

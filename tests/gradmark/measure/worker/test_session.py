@@ -1,6 +1,7 @@
 """What an adapter gets wrong is said with what was expected and how to mend it; an assertion of ours is never seen."""
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -19,12 +20,24 @@ def nothing():
     """Does nothing."""
 
 
+class Thing:
+    def method(self):
+        """Needs nothing more."""
+
+
 WHOLE = Session(forward=nothing, backward=nothing, gradients=nothing)
 
 
 @pytest.mark.parametrize(
     "session",
-    [WHOLE, Session(total=nothing, gradients=nothing), dataclasses.replace(WHOLE, phases={"update": nothing})],
+    [
+        WHOLE,
+        Session(total=nothing, gradients=nothing),
+        dataclasses.replace(WHOLE, phases={"update": nothing}),
+        dataclasses.replace(WHOLE, forward=lambda x=1, *more, **named: x),
+        dataclasses.replace(WHOLE, forward=[].copy, backward=functools.partial(max, 1, 2)),
+        dataclasses.replace(WHOLE, forward=Thing().method),
+    ],
 )
 def test_what_is_right(session):
     assert checked(session, Capabilities(), CELL) is session
@@ -33,9 +46,9 @@ def test_what_is_right(session):
 @pytest.mark.parametrize(
     ("session", "message"),
     [
-        (None, "prepare returned nothing for poly/n=10; expected a gradmark.Session"),
-        ({}, "prepare returned dict for poly/n=10; expected a gradmark.Session"),
-        (Session(forward=nothing, backward=nothing), "poly/n=10 has no gradients; give a function that returns them"),
+        (None, "prepare returned nothing; expected a gradmark.Session"),
+        ({}, "prepare returned dict; expected a gradmark.Session"),
+        (Session(forward=nothing, backward=nothing), "its session has no gradients; give a function that returns them"),
         (Session(forward=nothing, gradients=nothing), "neither backward nor total, so nothing computes its gradients"),
         (Session(backward=nothing, gradients=nothing), "backward without forward; give both, or total alone"),
         (Session(total=3.0, gradients=nothing), "has float as total; expected a function without arguments"),
@@ -47,6 +60,8 @@ def test_what_is_right(session):
         (dataclasses.replace(WHOLE, phases={"peak_bytes": nothing}), "'peak_bytes', which is the name of a metric"),
         (dataclasses.replace(WHOLE, phases={"a b": nothing}), "a phase called 'a b'; expected a word"),
         (dataclasses.replace(WHOLE, device_name="cuda"), "is on cuda, but cpu was planned"),
+        (dataclasses.replace(WHOLE, forward=lambda x: x), "has forward(x); forward takes no arguments"),
+        (dataclasses.replace(WHOLE, phases={"update": lambda a, b: a}), "has phase 'update' with arguments (a, b)"),
     ],
 )
 def test_what_is_wrong(session, message):
@@ -106,16 +121,45 @@ def test_capabilities_that_fail():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([], r"gradients\(\) of poly/n=10 returned 0; expected 1, one number for each input \(x\)"),
+        ([], r"gradients\(\) returned 0; expected 1, one number for each input \(x\)"),
         ([1.0, 2.0], r"returned 2; expected 1, one number for each input \(x\)"),
         (1.0, "returned float; expected a list, one number for each input"),
         ([None], "returned nothing first; expected one number for each input, as floats"),
+        (["0.5"], "returned str first; expected one number for each input, as floats"),
+        ([b"0.5"], "returned bytes first; expected one number for each input, as floats"),
     ],
 )
 def test_gradients_that_are_none(given, message):
     session = dataclasses.replace(WHOLE, gradients=lambda: given)
     with pytest.raises(EngineError, match=message):
         gradients_of(session, POLY, [0.5], CELL)
+
+
+def test_the_gradient_that_is_no_number_is_named():
+    @workload(suite="mine", stresses="x", inputs=lambda draw: [1.0, 2.0, 3.0, 4.0])
+    def added(ops, *xs):
+        return sum(xs)
+
+    for place, words in [(1, "str second"), (3, "str as number 4")]:
+        given = [1.0, 1.0, 1.0, 1.0]
+        given[place] = "1.0"
+        with pytest.raises(EngineError, match=f"returned {words}; expected"):
+            gradients_of(dataclasses.replace(WHOLE, gradients=lambda given=given: given), added, [1.0] * 4, CELL)
+
+
+def test_what_is_wrong_is_the_same_text_in_every_row():
+    """Reports say it once for all rows."""
+
+    def said(cell):
+        with pytest.raises(EngineError) as of_session:
+            checked(Session(total=3.0, gradients=nothing), Capabilities(), cell)
+        with pytest.raises(EngineError) as of_prepare:
+            checked(None, Capabilities(), cell)
+        with pytest.raises(EngineError) as of_gradients:
+            gradients_of(dataclasses.replace(WHOLE, gradients=list), POLY, [0.5], cell)
+        return [str(caught.value) for caught in (of_session, of_prepare, of_gradients)]
+
+    assert said(CELL) == said(Cell(engine="mine:Engine", workload="expression", suite="scalar"))
 
 
 def test_gradients_of_arrays():

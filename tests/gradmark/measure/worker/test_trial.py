@@ -16,7 +16,7 @@ def tried(name, file=FUNCTIONS, **params):
     return run(Job(kind="try", cell=cell, settings=Settings()))
 
 
-@pytest.mark.parametrize("name", ["right", "right_arrays", "kinked"])
+@pytest.mark.parametrize("name", ["right", "right_arrays", "kinked", "flat_here", "flat_here_arrays"])
 def test_what_can_be_measured(name):
     result = tried(name)
     assert (result.status, result.message, result.warnings) == ("ok", "", [])
@@ -25,13 +25,33 @@ def test_what_can_be_measured(name):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("noisy", "noisy is random: at the same inputs it gave "),
-        ("noisy_arrays", "noisy_arrays is random: at the same inputs it gave "),
-        ("counting", "counting is random: at the same inputs it gave "),
+        ("noisy", "noisy gives different values at the same inputs (0."),
+        ("noisy_arrays", "noisy_arrays gives different values at the same inputs ("),
+        ("counting", "counting gives different values at the same inputs ("),
+        ("misspelt", "misspelt cannot be measured: ops has no sinn; did you mean sin?"),
+        ("unheard_of", "unheard_of cannot be measured: ops has no frobnicate; its names are in gradmark.workloads."),
+        ("of_arrays_only", "of_arrays_only cannot be measured: ops has no matmul for numbers"),
+        ("truth", "truth returned a bool; a workload returns one number"),
+        ("truth_of_arrays", "truth_of_arrays returned a bool; a workload returns one number"),
+        ("constant", "constant does not depend on its inputs: it is 3.0 at all that were tried"),
+        ("constant_arrays", "constant_arrays does not depend on its inputs: it is 3.0 at all that were tried"),
+        ("leaves", "leaves fails on plain numbers: functions.py, line "),
+        ("word_as_input", "word_as_input has wrong inputs: inputs gave '2.0' second; expected numbers"),
+        ("inputs_without_draw", "inputs_without_draw has wrong inputs: inputs takes (draw, **sizes): too many"),
+        (
+            "inputs_without_list",
+            "inputs_without_list has wrong inputs: inputs gave a float; expected a list of numbers",
+        ),
+        ("inputs_without_result", "inputs_without_result has wrong inputs: inputs gave nothing; expected a list of"),
+        (
+            "arrays_without_list",
+            "arrays_without_list has wrong inputs: arrays gave one array; expected a list of arrays",
+        ),
+        ("inputs_that_leave", "inputs_that_leave has no inputs: functions.py, line "),
         ("other_inputs", "other_inputs draws other inputs each time; use the generator"),
         ("three", "three returned 3 numbers; a workload returns one number"),
         ("nothing", "nothing returned nothing; a workload returns one number"),
-        ("words", "words returned str; a workload returns one number"),
+        ("words", "words returned a str; a workload returns one number"),
         ("vector", "vector returned an array of shape (3,); a workload returns one number"),
         (
             "too_few",
@@ -63,20 +83,23 @@ def test_sizes_that_the_function_or_its_inputs_do_not_take():
         "without_size/n=3 cannot be called with ops, 1 input, n: got an unexpected keyword argument 'n'; it is "
         "without_size(ops, x)"
     )
+    assert (
+        tried("undrawn").message
+        == "undrawn has wrong inputs: inputs takes (draw, **sizes): missing a required argument: 'steps'"
+    )
     assert tried("undrawn", steps=200).message.startswith("undrawn/steps=200 has no inputs: functions.py, line ")
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("more_than_floats", "python-floats has no gamma, which this function needs"),
-        ("methods", "plain numbers have no detach, which this function needs"),
-    ],
-)
-def test_what_plain_numbers_lack_is_left_to_the_engines(name, reason):
-    result = tried(name)
+def test_what_plain_numbers_lack_is_left_to_the_engines():
+    result = tried("methods")
     assert result.status == "ok"
+    reason = "plain numbers have no detach, which this function needs"
     assert [(warning.code, warning.reason) for warning in result.warnings] == [(Code.UNCHECKED, reason)]
+
+
+def test_what_gives_different_values_is_random_or_keeps_state():
+    for name in ("noisy", "counting"):
+        assert tried(name).message.endswith("): it is random or keeps state")
 
 
 def test_an_undeclared_size_of_a_built_in_function():

@@ -66,12 +66,20 @@ def _info(text: str) -> Note:
     return Note(level="info", text=text)
 
 
-def _command(row: Row, *engines: str) -> str:
-    """What measures this row again; a user's workload is named by its file."""
-    words = ["gradmark", "run", row.cell.file or row.cell.row]
-    for engine in (row.cell.engine, *engines):
-        words += ["-e", engine]
-    return f"`{_quoted(words)}`"
+def _command(row: Row, *options: str) -> str:
+    """What measures this row again, and no other."""
+    return _measuring(row, row.cell.row, *options)
+
+
+def _beside(row: Row, engine: str) -> str:
+    """What measures this row again beside another engine, each on its own device: the other may not have this one."""
+    return _measuring(row, row.cell.task, "-e", engine)
+
+
+def _measuring(row: Row, name: str, *options: str) -> str:
+    """The command that measures a row by name; a user's workload is in a file."""
+    selected = f"{row.cell.file}:{name}" if row.cell.file else name
+    return f"`{_quoted(['gradmark', 'run', selected, '-e', row.cell.engine, *options])}`"
 
 
 def _ops(row: Row) -> str:
@@ -86,9 +94,12 @@ def _failures(shown: list[Row], settings: Settings) -> Iterator[Note]:
     groups: dict[tuple[Status, str, str], list[Row]] = {}
     for row in shown:
         if row.status != "ok":
-            groups.setdefault((row.status, row.engine, row.why), []).append(row)
+            # A function that cannot be measured is the same on every engine.
+            engine = "" if row.status == "invalid" else row.engine
+            groups.setdefault((row.status, engine, row.why), []).append(row)
     for (status, engine, message), members in groups.items():
-        what = f"{WORDS[status]} on {engine}: {some([row.workload for row in members])}"
+        where = f" on {engine}" if engine else ""
+        what = f"{WORDS[status]}{where}: {some(list(dict.fromkeys(row.workload for row in members)))}"
         # Messages come from anywhere; a sentence of ours follows.
         said = f" ({message.rstrip('.')})" if message else ""
         note = _info if status in LACKING else _warning
@@ -102,14 +113,15 @@ def _after_failure(row: Row, settings: Settings) -> str:
         case "invalid":
             return "No engine was timed on it. Change the function or its inputs."
         case "wrong-gradient":
-            return f"It was not timed. Compare with an independent gradient: {_command(row, 'finite-difference')}."
+            return f"It was not timed. Compare with an independent gradient: {_beside(row, 'finite-difference')}."
         case "skipped":
             return "It is measured once the smaller size passes."
         case "timeout":
-            return f"The limit is {settings.timeout_s:g} s; raise it: {_command(row)} with `--timeout`."
+            more = _command(row, "--timeout", f"{2 * settings.timeout_s:g}")
+            return f"Look for a hang, or allow more: {more}."
         case "out-of-memory":
-            limit = units.size(settings.memory_limit_bytes)
-            return f"The limit is {limit}; raise it: {_command(row)} with `--memory-limit`."
+            more = _command(row, "--memory-limit", f"{2 * settings.memory_limit_bytes / 2**30:g}")
+            return f"Allow more: {more}."
         case _:
             return f"Run it alone: {_command(row)}; `--format json` shows the whole message."
 

@@ -97,14 +97,14 @@ def test_nothing_to_say(make: Any) -> None:
         (
             "timeout",
             "warning",
-            "timed out on tapegrad: poly/n=10 (why). The limit is 60 s; raise it: `gradmark run poly/n=10 -e tapegrad` "
-            "with `--timeout`.",
+            "timed out on tapegrad: poly/n=10 (why). Look for a hang, or allow more: "
+            "`gradmark run poly/n=10 -e tapegrad --timeout 120`.",
         ),
         (
             "out-of-memory",
             "warning",
-            "out of memory on tapegrad: poly/n=10 (why). The limit is 8.00 GiB; raise it: "
-            "`gradmark run poly/n=10 -e tapegrad` with `--memory-limit`.",
+            "out of memory on tapegrad: poly/n=10 (why). Allow more: "
+            "`gradmark run poly/n=10 -e tapegrad --memory-limit 16`.",
         ),
         (
             "unsupported",
@@ -114,8 +114,7 @@ def test_nothing_to_say(make: Any) -> None:
         (
             "invalid",
             "warning",
-            "not measurable on tapegrad: poly/n=10 (why). No engine was timed on it. Change the function or its "
-            "inputs.",
+            "not measurable: poly/n=10 (why). No engine was timed on it. Change the function or its inputs.",
         ),
         (
             "skipped",
@@ -137,6 +136,18 @@ def test_equal_failures_are_said_once(make: Any) -> None:
             "It is measured once the smaller size passes.",
         )
     ]
+
+
+def test_a_function_that_cannot_be_measured_is_said_once_for_all_engines(make: Any) -> None:
+    cells = [make.cell(engine=engine, n=n) for n in (10, 100) for engine in ("a", "b")]
+    ((_, text),) = said(make.run(*(make.failed("invalid", "it is random", cell) for cell in cells)))
+    assert text.startswith("not measurable: poly/n=10, poly/n=100 (it is random). No engine was timed")
+
+
+def test_an_independent_gradient_need_not_be_on_the_same_device(make: Any) -> None:
+    cell = msgspec.structs.replace(make.cell(engine="eng:Cuda"), device="cuda")
+    ((_, text),) = said(make.run(make.failed("wrong-gradient", "why", cell)))
+    assert "`gradmark run poly/n=10 -e eng:Cuda -e finite-difference`" in text
 
 
 def test_warnings_come_first(make: Any) -> None:
@@ -375,7 +386,7 @@ def test_commands_can_be_pasted(make: Any) -> None:
     ((_, text),) = said(make.run(make.failed("crash", cell=hostile)))
     assert "`gradmark run 'a; rm -rf $HOME/n=10' -e 'e`x`'`" in text
     ((_, text),) = said(make.run(make.failed("crash", cell=make.cell(file="my work.py"))))
-    assert "`gradmark run 'my work.py' -e tapegrad`" in text
+    assert "`gradmark run 'my work.py:poly/n=10' -e tapegrad`" in text
 
 
 def test_summaries_that_were_made_are_taken(make: Any) -> None:

@@ -28,6 +28,7 @@ def summarise(measurement: Measurement) -> Summary:
         cell=measurement.cell,
         status=measurement.status,
         message=measurement.message,
+        lacks=measurement.lacks,
         numbers=found,
         reasons=_reasons(measurement, found),
         shape=next((shape_text(shape) for shape in measurement.shapes.values()), ""),

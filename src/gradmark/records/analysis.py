@@ -16,6 +16,7 @@ class Summary(Record, frozen=True, kw_only=True):
     cell: Cell
     status: Status
     message: str
+    lacks: list[str] = []  # operations that the engine does not have
     numbers: dict[str, Number] = {}
     reasons: dict[str, str] = {}  # why a metric has no number
     shape: str = ""  # of the first input; numbers have none

@@ -14,7 +14,7 @@ from gradmark.analyse.suspects import sentence as suspected
 from gradmark.records import Code, Fit, Record, Run, Settings, Status, Summary
 from gradmark.records.measurement import LACKING
 from gradmark.report.model.characters import listed, one_line, plural, some
-from gradmark.report.model.rows import WORDS, Row, rows
+from gradmark.report.model.rows import WORDS, Row, lacking, rows
 from gradmark.report.model.words import sentence
 
 # A gradient that sums a thousand rounded terms can be off by about as many units; beyond that digits are being lost.
@@ -96,8 +96,9 @@ def _failures(shown: list[Row], settings: Settings) -> Iterator[Note]:
         if row.status != "ok":
             # A function that cannot be measured is the same on every engine.
             engine = "" if row.status == "invalid" else row.engine
-            groups.setdefault((row.status, engine, row.why), []).append(row)
-    for (status, engine, message), members in groups.items():
+            groups.setdefault((row.status, engine, "" if row.lacks else row.why), []).append(row)
+    for (status, engine, why), members in groups.items():
+        message = why or lacking(members)
         where = f" on {engine}" if engine else ""
         what = f"{WORDS[status]}{where}: {some(list(dict.fromkeys(row.workload for row in members)))}"
         # Messages come from anywhere; a sentence of ours follows.

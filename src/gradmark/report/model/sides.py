@@ -15,7 +15,7 @@ from gradmark.records import Measurement, Record, Run, Settings, Summary
 from gradmark.report.model.answers import answers
 from gradmark.report.model.characters import listed, one_line, plural
 from gradmark.report.model.columns import MISSING, cells, columns
-from gradmark.report.model.rows import WORDS, Row, reading_order, row
+from gradmark.report.model.rows import WORDS, Row, lacking, reading_order, row
 
 # Fewer engines are easier to read as rows.
 LEAST_ENGINES = 3
@@ -127,7 +127,8 @@ def _absent(rows: Sequence[Row]) -> list[str]:
         engines.setdefault(one.engine, []).append(one)
     lines = []
     for engine, members in engines.items():
-        reasons = [_reason(one) for one in members]
+        operations = lacking(members)
+        reasons = [operations if one.lacks else _reason(one) for one in members]
         usual = max(dict.fromkeys(reasons), key=reasons.count)
         others = len(set(reasons)) - 1
         more = f" (and {plural(others, 'other reason')} on other rows)" if others else ""

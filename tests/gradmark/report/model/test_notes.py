@@ -171,6 +171,16 @@ def test_unsupported_rows_with_one_reason_are_said_once(make: Any) -> None:
     ]
 
 
+def test_missing_operations_are_said_once(make: Any) -> None:
+    lacking = [
+        make.measurement(
+            make.cell(name, n=None), status="unsupported", message=f"tapegrad has no {op}, which …", lacks=[op]
+        )
+        for name, op in (("a", "exp"), ("b", "log"), ("c", "exp"))
+    ]
+    assert said(make.run(*lacking)) == [("info", "unsupported on tapegrad: a, b, c (it lacks exp, log).")]
+
+
 UNSTEADY = (
     "The typical process is that much slower than the fastest. Close other programs, see what `gradmark doctor` says "
     "of this machine, and measure again with `--full`, which takes more processes."

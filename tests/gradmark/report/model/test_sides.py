@@ -133,6 +133,15 @@ def test_engines_that_ran_nothing_are_one_line_and_no_column(make: Any) -> None:
     assert all(side.remarks in ([], LEGEND) for side in found.sides)
 
 
+def test_an_engine_that_lacks_several_operations_ran_nothing_for_one_reason(make: Any) -> None:
+    lacking = [
+        make.measurement(make.cell(name, "d"), status="unsupported", message=f"d has no {op}", lacks=[op])
+        for name, op in (("poly", "exp"), ("dot", "log"))
+    ]
+    found = comparison(run_of(make, ("a", 1000.0), ("b", 2000.0), others=lacking))
+    assert found.absent == ["d ran nothing: it lacks exp, log"]
+
+
 def test_nobody_ran(make: Any) -> None:
     found = comparison(make.run(*(make.failed("unsupported", "no", make.cell(engine=e)) for e in "abc")))
     assert (found.sides, found.answers) == ([], [])

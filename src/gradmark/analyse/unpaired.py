@@ -151,7 +151,7 @@ def verdict(time: Comparison) -> tuple[Word, str]:
     if beyond and (not _beyond(time.typical) or (time.typical > 1.0) != (time.ratio > 1.0)):
         return "undecided", "the fastest blocks changed, but the typical process did not change with them"
     if beyond and least < MANY and not _beyond(time.ratio, NOTICED_BY_FEW):
-        return "undecided", f"so few processes differ by as much from day to day; {MANY} in each run can decide"
+        return "undecided", f"below {MANY} processes, changes under {100 * (NOTICED_BY_FEW - 1):.0f} % are not judged"
     if beyond:
         return ("slower" if time.ratio > 1.0 else "faster"), ""
     assert time.low is not None

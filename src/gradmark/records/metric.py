@@ -98,13 +98,13 @@ def _no_phase(name: str) -> Why:
         if not timed:
             return "no process gave a time"
         if name in timed and name in times.PARTS:
-            return f"{name} alone never ran as fast as the whole: nothing can be said of it"
+            return f"{name} was not faster than total in any block"
         if name == "primal":
             return "the engine does not evaluate without recording"
         if not timed - {"primal"}:
             return "the engine only evaluates"
         if name == "backward" and "forward" in timed:
-            return "the whole takes no longer than forward alone: nothing can be said of backward"
+            return "total takes no longer than forward: backward cannot be computed"
         return f"the engine does not do {name} by itself"
 
     return why

@@ -285,6 +285,6 @@ def _harness(run: Run) -> Iterator[Note]:
     costs = [sample.harness_ns for m in run.measurements for sample in m.samples]
     if costs:
         yield _info(
-            f"harness: an empty call takes {units.time(median(costs))} here. This is subtracted from each call; up to "
-            "5 ns of it may be left."
+            f"harness: an empty call takes {units.time(median(costs))} here. This is subtracted from each call, "
+            "accurate to 5 ns."
         )

@@ -90,8 +90,8 @@ def test_two_processes_settle_nothing_that_is_near(make: Any) -> None:
     assert lines(row)["× fastest"] == ["1.00?", "1.30?", "2.90"]
     assert lines(summary)["not settled"] == ["1", "1", "0"]
     assert found.answers == [
-        "poly/n=10: a (1.00 µs) and b (1.30 µs): 2 processes do not settle the order; measure again with --processes 6; "
-        "a is 2.90 times as fast as c"
+        "poly/n=10: a (1.00 µs) and b (1.30 µs): 2 processes do not settle the order; measure again with "
+        "--processes 6; a is 2.90 times as fast as c"
     ]
 
 

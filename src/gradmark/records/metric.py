@@ -32,7 +32,7 @@ class Metric:
     """One thing that is measured."""
 
     name: str
-    title: str  # as tables head it; metrics of one title share a column, which shows the first that a row has
+    title: str  # what people call it, in tables and sentences; metrics of one title share a column
     unit: Unit
     meaning: str  # one sentence, for legends and the reference
     read: Read
@@ -52,6 +52,8 @@ class Metric:
     rank: int | None = None  # how soon its column gives way on a narrow terminal, 0 never; None: it has no column
     csv: str = ""  # its column in CSV files, if not its name
     aliases: tuple[str, ...] = ()  # older names
+    remark: str = ""  # stands under its title in tables
+    plural: bool = False  # whether its title is one
 
     @property
     def timed(self) -> bool:
@@ -230,8 +232,8 @@ REGISTRY: tuple[Metric, ...] = (
     ),
     # Theory: a gradient costs at most about four evaluations, however many inputs there are.
     Metric(
-        "gradient_primal", "grad/primal (theory: ≤ 4)", "ratio", "total as a multiple of the function alone",
-        *_quotient("total", "primal"), rank=6, csv="gradient_primal_ratio",
+        "gradient_primal", "grad/primal", "ratio", "total as a multiple of the function alone",
+        *_quotient("total", "primal"), rank=6, csv="gradient_primal_ratio", remark="theory: ≤ 4",
     ),
     Metric(
         "operations_per_s", "ops/s", "rate", "operations of one evaluation over total", *_rate("operations"),
@@ -248,11 +250,11 @@ REGISTRY: tuple[Metric, ...] = (
     Metric(
         "allocations", "allocs", "count", "heap allocations in one iteration, less those of plain numbers or arrays",
         *_memory("allocations"), exact=True, depends=OF_ALLOCATORS, budget=Budget(), fitted=True, rank=4,
-        csv="allocations_per_iteration",
+        csv="allocations_per_iteration", plural=True,
     ),
     Metric(
-        "allocated_bytes", "allocated", "bytes", "bytes asked for in one iteration, less those of plain arrays",
-        *_memory("allocated_bytes"), fitted=True, csv="allocated_bytes_per_iteration",
+        "allocated_bytes", "allocated bytes", "bytes", "bytes asked for in one iteration, less those of plain arrays",
+        *_memory("allocated_bytes"), fitted=True, csv="allocated_bytes_per_iteration", plural=True,
     ),
     Metric(
         "leaked_bytes", "leaked", "bytes", "bytes that each iteration leaves behind", *_memory("leaked_bytes"),
@@ -275,12 +277,13 @@ REGISTRY: tuple[Metric, ...] = (
         "tape_bytes", "tape", "bytes", "bytes of the tape, as the engine counts them", *_tape("saved_bytes"),
         rank=11,
     ),
-    Metric("tape_values", "tape values", "count", "values on the tape", *_tape("values")),
-    Metric("tape_adjoints", "adjoints", "count", "adjoints of the tape", *_tape("adjoints")),
+    Metric("tape_values", "tape values", "count", "values on the tape", *_tape("values"), plural=True),
+    Metric("tape_adjoints", "adjoints", "count", "adjoints of the tape", *_tape("adjoints"), plural=True),
     Metric(
         "instructions", "instrs", "count", "machine instructions of one iteration, from callgrind", _instructions,
         _no_instructions, exact=True, on_demand=True, depends=("system", "machine", "cpu", "libc", "python", "numpy"),
         budget=Budget(share=0.01), digits=4, settled=0.005, rank=14, csv="machine_instructions_per_iteration",
+        plural=True,
     ),
     Metric(
         "error_ulps", "error", "ulp", "largest error of the gradient, in units of the last place",

@@ -71,7 +71,7 @@ def test_all_promises_kept():
     ]
     assert found[RECORDING].evidence == [
         "forward grows as n^1.00 (0.98 to 1.02): linear",
-        "tape instructions grow as n^1.00 (0.98 to 1.02): linear",
+        "tape grows as n^1.00 (0.98 to 1.02): linear",
         "of 1000 operations, 99 % on constants, 10 are on the tape",
     ]
     assert found[ALLOCATIONS].evidence[-1] == "expression: 0 allocations in an iteration"

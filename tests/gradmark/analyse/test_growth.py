@@ -55,7 +55,7 @@ def test_a_suspect_names_its_family():
     run = a_run(*(measured({"n": n}, n * n) for n in (1, 10, 100, 1000)))
     (suspect,) = growth(run).suspects
     assert (suspect.family, suspect.metric, suspect.key) == ("w/n=*@e", "tape_instructions", "tape_instructions")
-    assert sentence(suspect).startswith("w/n=*@e: tape instructions grow as n^2.00 (1.98 to 2.02): suspect")
+    assert sentence(suspect).startswith("w/n=*@e: tape grows as n^2.00 (1.98 to 2.02): suspect")
 
 
 def test_what_has_no_place_on_a_curve():

@@ -13,6 +13,7 @@ from gradmark.analyse.suspects import Suspect
 from gradmark.analyse.suspects import sentence as suspected
 from gradmark.records import Code, Fit, Record, Run, Settings, Status, Summary
 from gradmark.records.measurement import LACKING
+from gradmark.records.metric import metric
 from gradmark.report.model.characters import listed, one_line, plural, some
 from gradmark.report.model.rows import WORDS, Row, lacking, rows
 from gradmark.report.model.words import sentence
@@ -142,7 +143,7 @@ def _growth(run: Run, fits: Sequence[tuple[str, Sequence[Fit]]], suspects: Seque
     workloads = {m.cell.workload for m in run.measurements}
     for name, members in fits:
         steep = [
-            f"{fit.metric} as n^{fit.p:.2f} ({fit.low:.2f} to {fit.high:.2f})"
+            f"{metric(fit.metric).title} as n^{fit.p:.2f} ({fit.low:.2f} to {fit.high:.2f})"
             for fit in members
             if fit.verdict == "superlinear"
         ]

@@ -127,10 +127,9 @@ def _grid(table: Table, shown: Sequence[Column], console: "Console") -> "Grid":
 
     grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for column in shown:
-        # A remark in brackets goes to a line of its own: it is wider than the numbers.
         header = _text(column.title)
-        if " (" in column.header:
-            header.append("\n(" + column.header.split(" (")[1], "dim")
+        if column.remark:  # on a line of its own: it is wider than the numbers
+            header.append(f"\n({column.remark})", "dim")
         share = WIDEST.get(column.key)
         if share:
             grid.add_column(header, overflow="fold", max_width=max(8, int(console.width * share)), vertical="top")

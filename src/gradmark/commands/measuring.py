@@ -177,7 +177,7 @@ def orchestrating(
             yield orchestrator, journal.path
     except KeyboardInterrupt:
         click.echo(f"interrupted; go on with: {command_to_resume(journal.run, journal.path)}", err=True)
-        raise SystemExit(130) from None  # not Abort: that it was interrupted is said
+        raise click.Abort from None
     finally:
         journal.close()
 

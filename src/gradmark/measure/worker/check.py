@@ -38,13 +38,13 @@ def inspect(job: Job) -> Result:
     except accuracy.NoReferenceError as reason:
         infinite = not_finite(prepared)
         if infinite:
-            return msgspec.structs.replace(found, status="wrong-gradient", message=wrong(infinite))
+            return msgspec.structs.replace(found, status="wrong-gradient", message=wrong(infinite, job))
         warning = Warning(code=Code.UNCHECKED, reason=str(reason))
         found = msgspec.structs.replace(found, warnings=[warning])
     else:
         found = msgspec.structs.replace(found, reference=exact, accuracy=judged)
         if judged.relative_error > judged.tolerance:
-            return msgspec.structs.replace(found, status="wrong-gradient", message=wrong(words))
+            return msgspec.structs.replace(found, status="wrong-gradient", message=wrong(words, job))
     found = msgspec.structs.replace(found, tape=prepared.session.tape())
     if not job.settings.memory:
         return msgspec.structs.replace(found, memory=Memory(reason="switched off with --no-memory"))
@@ -129,9 +129,9 @@ def _on_plain_numbers(prepared: Prepared) -> tuple[Callable[[], Any], ...]:
     return (one if len(values) == 1 else many, nothing)
 
 
-def wrong(words: str) -> str:
+def wrong(words: str, job: Job) -> str:
     """A wrong gradient in words."""
-    return f"the gradient {words}"
+    return f"the gradient {words}; {job.cell.engine} is not timed on {job.cell.row}"
 
 
 def check(prepared: Prepared, job: Job) -> Result | None:
@@ -140,8 +140,8 @@ def check(prepared: Prepared, job: Job) -> Result | None:
         return None
     if job.reference is None:
         infinite = not_finite(prepared)
-        return Result(status="wrong-gradient", message=wrong(infinite)) if infinite else None
+        return Result(status="wrong-gradient", message=wrong(infinite, job)) if infinite else None
     _, judged, words = examine(prepared, job)
     if judged.relative_error <= judged.tolerance:
         return None
-    return Result(status="wrong-gradient", message=wrong(words))
+    return Result(status="wrong-gradient", message=wrong(words, job))

@@ -12,6 +12,7 @@ from typing import Literal
 from gradmark.analyse.paired import quotient, unlike
 from gradmark.records import Comparison, Measurement, Record, Run
 from gradmark.records.metric import REGISTRY
+from gradmark.records.number import OF_ROW
 from gradmark.records.order import place_and_coverage_of_shift
 from gradmark.records.times import HARNESS_ERROR_NS, floors
 
@@ -27,8 +28,6 @@ LEVEL = 0.05
 LEAST_PROCESSES = 4
 # Pairs of processes up to which the exact test takes milliseconds; beyond, its limit is right to four digits.
 MOST_EXACT = 10_000
-# Phases that stand for a row, the first that both runs have.
-COMPARED = ("total", "primal")
 
 Word = Literal["faster", "slower", "no difference", "undecided", "unlike runs", "not in both"]
 
@@ -90,10 +89,10 @@ def _difference(before: Measurement | None, after: Measurement | None, comparabl
 
 
 def _time(before: Measurement, after: Measurement) -> Comparison | None:
-    """The phase that both runs timed, compared."""
+    """The time of the row, of the first phase that both runs have, compared."""
     if before.status != "ok" or after.status != "ok":
         return None
-    arms = ((phase, floors(before.samples, phase), floors(after.samples, phase)) for phase in COMPARED)
+    arms = ((phase, floors(before.samples, phase), floors(after.samples, phase)) for phase in OF_ROW)
     return next((compare(phase, ours, theirs) for phase, ours, theirs in arms if ours and theirs), None)
 
 

@@ -40,7 +40,8 @@ def command(workload: str | None, engines: tuple[str, ...], dtypes: tuple[str, .
     show(run, "table")
     fitted, suspected = growth(run)
     counted = {key[0]: counted_in(members[0]) for key, members in families(run).items()}
-    for name, fits in fitted:
+    for family in fitted:
+        name, fits = family.name, family.fits
         click.echo(f"\n{name}: cost = a + b·n^p, n counts {counted[name]}")
         for fit in fits:
             interval = f"{fit.low:.2f} to {fit.high:.2f}"

@@ -13,7 +13,7 @@ from gradmark.records import times
 from gradmark.records.budget import Budget
 from gradmark.records.cell import Kind
 from gradmark.records.measurement import Measurement
-from gradmark.records.number import Number
+from gradmark.records.number import Number, of_row
 from gradmark.records.sample import Sample
 
 Unit = Literal["time", "bytes", "count", "share", "ratio", "rate", "flops", "traffic", "relative", "ulp"]
@@ -54,6 +54,7 @@ class Metric:
     aliases: tuple[str, ...] = ()  # older names
     remark: str = ""  # stands under its title in tables
     plural: bool = False  # whether its title is one
+    part: Literal["", "memory", "instructions"] = ""  # of a measurement: what a tool counts, which may be missing
 
     @property
     def timed(self) -> bool:
@@ -187,12 +188,12 @@ def _no_instructions(m: Measurement, _known: Numbers) -> str:
 
 
 def _spread(_m: Measurement, known: Numbers) -> float | None:
-    shown = known.get("total") or known.get("primal")
+    shown = of_row(known)
     return None if shown is None else shown.spread
 
 
 def _no_spread(_m: Measurement, known: Numbers) -> str:
-    return "one process has no spread" if "total" in known or "primal" in known else "no process gave a time"
+    return "one process has no spread" if of_row(known) else "no process gave a time"
 
 
 # --- what happens once in a process
@@ -250,24 +251,26 @@ REGISTRY: tuple[Metric, ...] = (
     Metric(
         "allocations", "allocs", "count", "heap allocations in one iteration, less those of plain numbers or arrays",
         *_memory("allocations"), exact=True, depends=OF_ALLOCATORS, budget=Budget(), fitted=True, rank=4,
-        csv="allocations_per_iteration", plural=True,
+        csv="allocations_per_iteration", plural=True, part="memory",
     ),
     Metric(
         "allocated_bytes", "allocated bytes", "bytes", "bytes asked for in one iteration, less those of plain arrays",
         *_memory("allocated_bytes"), fitted=True, csv="allocated_bytes_per_iteration", plural=True,
+        part="memory",
     ),
     Metric(
         "leaked_bytes", "leaked", "bytes", "bytes that each iteration leaves behind", *_memory("leaked_bytes"),
         exact=True, budget=Budget(), csv="leaked_bytes_per_iteration",  # depends on nothing: none is none everywhere
+        part="memory",
     ),
     Metric(
         "peak_bytes", "peak", "bytes", "most memory alive at once while preparing and in one iteration",
         *_memory("peak_bytes"), exact=True, depends=OF_ALLOCATORS, budget=Budget(share=0.05), digits=3, settled=0.02,
-        fitted=True, rank=10,
+        fitted=True, rank=10, part="memory",
     ),
     Metric(
         "retained_bytes", "retained", "bytes", "memory alive after forward, kept for backward",
-        *_memory("retained_bytes"), kinds=("tensor",), rank=12,
+        *_memory("retained_bytes"), kinds=("tensor",), rank=12, part="memory",
     ),
     Metric(
         "tape_instructions", "tape", "count", "instructions on the tape, as the engine counts them",
@@ -283,7 +286,7 @@ REGISTRY: tuple[Metric, ...] = (
         "instructions", "instrs", "count", "machine instructions of one iteration, from callgrind", _instructions,
         _no_instructions, exact=True, on_demand=True, depends=("system", "machine", "cpu", "libc", "python", "numpy"),
         budget=Budget(share=0.01), digits=4, settled=0.005, rank=14, csv="machine_instructions_per_iteration",
-        plural=True,
+        plural=True, part="instructions",
     ),
     Metric(
         "error_ulps", "error", "ulp", "largest error of the gradient, in units of the last place",
@@ -354,7 +357,7 @@ def numbers(measurement: Measurement) -> dict[str, Number]:
     return found
 
 
-def harness_ns(measurement: Measurement) -> float | None:
-    """What one empty call costs: subtracted from every time."""
-    costs = [sample.harness_ns for sample in measurement.samples]
+def harness_ns(*measurements: Measurement) -> float | None:
+    """What one empty call costs in the typical process: subtracted from every time."""
+    costs = [sample.harness_ns for m in measurements for sample in m.samples]
     return median(costs) if costs else None

@@ -28,7 +28,7 @@ def test_one_family_for_each_value_of_the_other_parameters():
         ("w/depth=16/n=*@e", "n"): 4,
     }
     found, suspected = growth(run)
-    assert [(name, [(fit.metric, fit.verdict) for fit in fits]) for name, fits in found] == [
+    assert [(family.name, [(fit.metric, fit.verdict) for fit in family.fits]) for family in found] == [
         ("w/depth=4/n=*@e", [("tape_instructions", "linear")]),
         ("w/depth=16/n=*@e", [("tape_instructions", "linear")]),
     ]

@@ -13,6 +13,7 @@ from gradmark import units
 from gradmark.analyse.summary import UNSTEADY_SPREAD
 from gradmark.records import Number, Record, metric
 from gradmark.records.metric import Metric
+from gradmark.records.number import OF_ROW
 from gradmark.report.model.characters import some
 from gradmark.report.model.rows import WORDS, Row
 
@@ -85,8 +86,8 @@ def columns(rows: Sequence[Row], *, medians: bool = False) -> list[Column]:
             shown += [MEDIAN] if medians and says else []
             shown += [Column(key=name, title=name, rank=3, metrics=[name]) for name in _declared(rows)]
     # For an engine that only evaluates, primal is the one time there is: it must not give way.
-    alone = any("primal" in row.numbers and "total" not in row.numbers for row in rows)
-    return [msgspec.structs.replace(c, rank=0) if alone and c.key == "primal" else c for c in shown]
+    alone = {name for row in rows for name in OF_ROW if name in row.numbers and row.numbers[name] is row.time}
+    return [msgspec.structs.replace(c, rank=0) if c.key in alone else c for c in shown]
 
 
 def _declared(rows: Sequence[Row]) -> list[str]:
@@ -167,7 +168,6 @@ def legend(rows: Sequence[Row], shown: Sequence[Column]) -> list[str]:
     """One line for what the numbers are, one for each mark, and one for each reason of a missing number."""
     fine = [row for row in rows if row.status == "ok"]
     headers = {column.key for column in shown}
-    texts = [text for row in fine for text in cells(row, [c for c in shown if c.metrics]).values()]
     lines = []
     if any(row.time for row in fine):
         lines.append("times: fastest block over all processes; ratios and rates are computed from them")
@@ -176,7 +176,8 @@ def legend(rows: Sequence[Row], shown: Sequence[Column]) -> list[str]:
         lines.append(f"spread: how far the typical process lies above the fastest{beyond}")
     if "median" in headers:
         lines.append("median: over processes, with its interval; a range where few processes cannot give 95 %")
-    if any(text.startswith(DERIVED) for text in texts):
+    shown_metrics = [(row, entry) for row in fine for c in shown if applies(row, c) and (entry := metric_of(row, c))]
+    if any(row.numbers[entry.name].how == "derived" for row, entry in shown_metrics):
         lines.append(f"{DERIVED} computed: one part of an iteration is total − the other part")
     return [*lines, *_gaps(fine, shown)]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gradmark.report.model.characters import one_line
 from gradmark.report.model.columns import Column, cells, columns, legend
 from gradmark.report.model.notes import Note
-from gradmark.report.model.sides import FASTEST, TIED, Comparison, Side
+from gradmark.report.model.sides import Comparison, Side
 from gradmark.report.model.suites import Table
 
 if TYPE_CHECKING:  # rich takes 50 ms to import; only printing pays for it
@@ -89,7 +89,7 @@ def _side_grid(side: Side, start: int, end: int) -> "Grid":
     for engine in side.engines[start:end]:
         grid.add_column(_text(engine), justify="right", no_wrap=True)
     for label, texts in side.lines:
-        best = [text.endswith((FASTEST, TIED)) for text in texts]
+        best = side.best.get(label, [False] * len(texts))
         grid.add_row(
             label, *(_text(t, "bold" if b else "none") for t, b in zip(texts[start:end], best[start:end], strict=True))
         )

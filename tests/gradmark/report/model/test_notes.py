@@ -5,15 +5,15 @@ import msgspec
 import pytest
 
 from gradmark import units
+from gradmark.analyse.growth import Curves
+from gradmark.analyse.scaling import swept
 from gradmark.analyse.suspects import Suspect, sentence
 from gradmark.records import Accuracy, Code, Fit, Instructions, Measurement, Memory, Run, Settings, Warning
 from gradmark.report.model.notes import Note, notes
 
 
-def said(
-    run: Run, fits: Sequence[tuple[str, Sequence[Fit]]] = (), suspects: Sequence[Suspect] = ()
-) -> list[tuple[str, str]]:
-    return [(note.level, note.text) for note in without_harness(notes(run, fits, suspects))]
+def said(run: Run, curves: Sequence[Curves] = (), suspects: Sequence[Suspect] = ()) -> list[tuple[str, str]]:
+    return [(note.level, note.text) for note in without_harness(notes(run, curves, suspects))]
 
 
 def without_harness(found: list[Note]) -> list[Note]:
@@ -70,7 +70,7 @@ def test_a_device_s_memory_is_said(make: Any, engines: list[str], whose: str) ->
 
 def test_nothing_to_say(make: Any) -> None:
     assert said(make.run()) == []
-    assert said(make.run(make.measurement()), [("poly tapegrad", [fit("total", "linear")])]) == []
+    assert said(make.run(make.measurement()), [Curves(make.cell(), [fit("total", "linear")])]) == []
 
 
 @pytest.mark.parametrize(
@@ -205,28 +205,21 @@ def test_unsteady_rows_are_one_note_the_worst_first(make: Any) -> None:
 
 
 def test_growth_and_its_suspects(make: Any) -> None:
-    fits = [("poly tapegrad", [fit("primal", "linear"), fit("total", "superlinear"), fit("tape", "superlinear")])]
+    steep = [fit("primal", "linear"), fit("total", "superlinear"), fit("tape_instructions", "superlinear")]
+    cell = swept(make.cell(), "n")
     suspect = Suspect(grown=fit("total", "superlinear"), key="phase", family="poly/n=*@tape\x1b[1mgrad")
-    (_, first), (_, second) = said(make.run(make.measurement()), fits, [suspect])
+    (_, first), (_, second) = said(make.run(make.measurement()), [Curves(cell, steep)], [suspect])
     assert first == (
-        "poly tapegrad grows faster than linearly: total as n^1.52 (1.40 to 1.60), tape as n^1.52 (1.40 to 1.60). "
-        "`gradmark scale poly` shows the sweep."
+        "poly/n=*@tapegrad grows faster than linearly: total as n^1.52 (1.40 to 1.60), tape as n^1.52 (1.40 to 1.60). "
+        "`gradmark scale poly -e tapegrad` shows the sweep."
     )
     assert second == sentence(suspect).replace("\x1b[1m", "")
 
 
-@pytest.mark.parametrize(
-    ("name", "command"),
-    [
-        ("polygon x", "`gradmark scale polygon`"),
-        ("poly", "`gradmark scale poly`"),
-        ("mlp x", "`gradmark scale WORKLOAD`"),
-    ],
-)
-def test_the_workload_that_is_scaled(make: Any, name: str, command: str) -> None:
-    run = make.run(make.measurement(), make.measurement(make.cell("polygon")))
-    ((_, text),) = said(run, [(name, [fit("total", "superlinear")])])
-    assert command in text
+def test_the_workload_of_a_file_that_is_scaled(make: Any) -> None:
+    family = Curves(swept(make.cell(engine="mine:E", file="my.py"), "n"), [fit("total", "superlinear")])
+    ((_, text),) = said(make.run(make.measurement()), [family])
+    assert "`gradmark scale my.py:poly -e mine:E` shows the sweep" in text
 
 
 @pytest.mark.parametrize(("number", "expected"), [(1000.0, 0), (1001.0, 1), (float("inf"), 1), (float("nan"), 1)])
@@ -331,13 +324,12 @@ def test_a_missing_tool_is_said_once(make: Any) -> None:
     assert said(run) == [
         (
             "info",
-            "no allocations or memory on 2 of 3 rows: memray is not installed; pip install memray. "
+            "no allocs and peak on 2 of 3 rows: memray is not installed; pip install memray. "
             "`gradmark doctor` says how to get them.",
         ),
         (
             "info",
-            "no machine instructions on 2 of 3 rows: valgrind is not installed. "
-            "`gradmark doctor` says how to get them.",
+            "no instrs on 2 of 3 rows: valgrind is not installed. `gradmark doctor` says how to get them.",
         ),
     ]
 

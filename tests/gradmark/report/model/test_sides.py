@@ -80,6 +80,7 @@ def test_ties_are_shown_as_ties(make: Any) -> None:
     found = comparison(run_of(make, ("a", 1000.0), ("b", 1010.0), ("c", 2000.0)))
     row, summary = found.sides
     assert lines(row)["× fastest"] == ["1.00=", "1.01=", "2.00"]
+    assert row.best == {"× fastest": [True, True, False]}
     assert (lines(summary)["fastest"], lines(summary)["tied"]) == (["0", "0", "0"], ["1", "1", "0"])
     assert found.answers == ["poly/n=10: a (1.00 µs) and b (1.01 µs) tie; a is 2.00 times as fast as c"]
 
@@ -88,6 +89,7 @@ def test_two_processes_settle_nothing_that_is_near(make: Any) -> None:
     found = comparison(run_of(make, ("a", 1000.0), ("b", 1300.0), ("c", 2900.0), processes=2))
     row, summary = found.sides
     assert lines(row)["× fastest"] == ["1.00?", "1.30?", "2.90"]
+    assert row.best == {"× fastest": [False, False, False]}
     assert lines(summary)["not settled"] == ["1", "1", "0"]
     assert found.answers == [
         "poly/n=10: a (1.00 µs) and b (1.30 µs): 2 processes do not settle the order; measure again with "

@@ -26,7 +26,11 @@ class MissingEngineError(EngineError):
 
 
 class UnsupportedError(GradmarkError):
-    """An engine says that it cannot run a workload; the row says so too."""
+    """An engine says that it cannot run a workload; the row says so too. `lacks` names the operations it misses."""
+
+    def __init__(self, message: str = "", *, lacks: list[str] | None = None) -> None:
+        super().__init__(message)
+        self.lacks = lacks or []
 
 
 class AbsentError(UnsupportedError):

@@ -6,9 +6,10 @@ In: measurements, among them those of one engine on `WORKLOADS`. Out: a verdict 
 from collections.abc import Sequence
 from typing import Literal
 
+from gradmark import units
 from gradmark.analyse.scaling import NEEDED_SIZES, fits, in_words
 from gradmark.records import Fit, Measurement, Verdict
-from gradmark.records.metric import metric, numbers
+from gradmark.records.metric import LEAST_NS, Metric, metric, numbers
 
 # The workloads that the promises need.
 WORKLOADS = ["poly", "expression", "shared", "constants"]
@@ -27,13 +28,13 @@ def contract(measurements: Sequence[Measurement], engine: str) -> list[Verdict]:
         _verdict(
             "recording is linear in the differentiable operations that are executed",
             engine,
-            [_linear(grown, "forward"), _linear(grown, "tape_instructions"), *_constants(ours)],
+            [_linear(grown, sizes, "forward"), _linear(grown, sizes, "tape_instructions"), *_constants(ours)],
             _failures(ours, "poly", "constants"),
         ),
         _verdict(
             "backward is linear in the recorded instructions",
             engine,
-            [_linear(grown, "backward")],
+            [_linear(grown, sizes, "backward")],
             _failures(ours, "poly"),
         ),
         _verdict(
@@ -51,13 +52,13 @@ def contract(measurements: Sequence[Measurement], engine: str) -> list[Verdict]:
     ]
 
 
-# A finding and its words. Open: measured, but not decided. Missing: not measured.
-Finding = tuple[Literal["kept", "broken", "open", "missing"], str]
+# What one thing says, and its words. Open: measured, but not decided. Missing: not measured.
+Evidence = tuple[Literal["kept", "broken", "open", "missing"], str]
 
 
-def _verdict(claim: str, engine: str, findings: Sequence[Finding], failures: Sequence[Measurement]) -> Verdict:
-    """Broken if one finding is, undecided if one is open, kept if all are kept; never kept without evidence."""
-    states = [state for state, _ in findings]
+def _verdict(claim: str, engine: str, evidence: Sequence[Evidence], failures: Sequence[Measurement]) -> Verdict:
+    """Broken if one part is, undecided if one is open, kept if all are kept; never kept without evidence."""
+    states = [state for state, _ in evidence]
     verdict: Literal["kept", "broken", "undecided", "not measured"] = "kept"
     if "broken" in states or any(m.status == "wrong-gradient" for m in failures):
         verdict = "broken"
@@ -65,7 +66,7 @@ def _verdict(claim: str, engine: str, findings: Sequence[Finding], failures: Seq
         verdict = "not measured"
     elif set(states) != {"kept"} or failures:
         verdict = "undecided"
-    said = [text for _, text in findings] + [f"{m.cell.row}: {m.status}: {m.message}" for m in failures]
+    said = [text for _, text in evidence] + [f"{m.cell.row}: {m.status}: {m.message}" for m in failures]
     return Verdict(claim=claim, verdict=verdict, evidence=said or ["nothing was measured"], engine=engine)
 
 
@@ -73,26 +74,43 @@ def _failures(measurements: Sequence[Measurement], *workloads: str) -> list[Meas
     return [m for m in measurements if m.cell.workload in workloads and m.status != "ok"]
 
 
-def _linear(grown: dict[str, Fit], name: str) -> Finding:
+def _linear(grown: dict[str, Fit], sizes: Sequence[Measurement], name: str) -> Evidence:
     fit = grown.get(name)
     if fit is None:
-        return "missing", f"{name}: no numbers for three sizes"
+        return "missing", f"{metric(name).title}: {_why_no_fit(sizes, metric(name))}"
     text = f"{in_words(fit)}: {fit.verdict}"
     if fit.verdict == "unclear":
         return "open", f"{text}; measure again with --full, or on a calmer machine"
     return ("broken" if fit.verdict == "superlinear" else "kept"), text
 
 
-def _constants(measurements: Sequence[Measurement]) -> list[Finding]:
+def _why_no_fit(sizes: Sequence[Measurement], entry: Metric) -> str:
+    """Why there is no curve: the reason that most sizes have for their missing number, or too few sizes."""
+    known = [numbers(m) for m in sizes]
+    reasons = [entry.why_missing(m, have) for m, have in zip(sizes, known, strict=True) if entry.name not in have]
+    if not reasons:
+        lost = sum(entry.timed and have[entry.name].value <= LEAST_NS for have in known)
+        too_short = f", {lost} of them too short to be timed" if lost else ""
+        return f"measured at {len(sizes)} sizes of poly{too_short}; a curve needs {NEEDED_SIZES}"
+    usual = max(dict.fromkeys(reasons), key=reasons.count)
+    return f"{usual} (on {len(reasons)} of {len(sizes)} sizes of poly)"
+
+
+def _constants(measurements: Sequence[Measurement]) -> list[Evidence]:
+    entry = metric("tape_instructions")
+    reason = "not measured"
     for m in measurements:
-        recorded = metric("tape_instructions").number(m)
-        if m.cell.workload == "constants" and recorded is not None and m.operations:
+        if m.cell.workload != "constants" or m.status != "ok":  # a failure is said with its message
+            continue
+        recorded = entry.number(m)
+        if recorded is not None and m.operations:
             text = f"of {m.operations} operations, 99 % on constants, {recorded:g} are on the tape"
             return [("kept" if recorded <= MOST_RECORDED * m.operations else "broken", text)]
-    return [("missing", "constants: no count of what is on the tape")]
+        reason = entry.why_missing(m, numbers(m)) if recorded is None else "it does not declare its operations"
+    return [("missing", f"constants: {reason}")]
 
 
-def _allocations(measurement: Measurement) -> Finding:
+def _allocations(measurement: Measurement) -> Evidence:
     known, row = numbers(measurement), measurement.cell.row
     if "allocations" not in known:
         return "missing", f"{row}: {metric('allocations').why_missing(measurement, known)}"
@@ -100,8 +118,9 @@ def _allocations(measurement: Measurement) -> Finding:
     return ("broken" if count else "kept"), f"{row}: {count:g} allocations in an iteration"
 
 
-def _exact(measurement: Measurement) -> Finding:
-    ulps, row = metric("error_ulps").number(measurement), measurement.cell.row
-    if ulps is None:
-        return "missing", f"{row}: no exact reference"
-    return ("kept" if ulps <= MOST_ULPS else "broken"), f"{row}: {ulps:.2g} ulp"
+def _exact(measurement: Measurement) -> Evidence:
+    entry, known, row = metric("error_ulps"), numbers(measurement), measurement.cell.row
+    if entry.name not in known:
+        return "missing", f"{row}: {entry.why_missing(measurement, known)}"
+    ulps = known[entry.name].value
+    return ("kept" if ulps <= MOST_ULPS else "broken"), f"{row}: {units.text(entry.unit, ulps)}"

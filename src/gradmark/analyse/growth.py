@@ -7,28 +7,40 @@ from typing import NamedTuple
 
 from gradmark.analyse.scaling import fits, swept, work
 from gradmark.analyse.suspects import Suspect, suspects
-from gradmark.records import Fit, Measurement, Run
+from gradmark.records import Cell, Fit, Measurement, Run
 from gradmark.records.metric import metric
 
 # Three sizes fit any curve of three parameters, and memory grows in steps.
 LEAST_SIZES = 4
 
 
-class Growth(NamedTuple):
-    """How the costs of a run grow: the fits of each family by its name, and what to suspect of the steep ones."""
+class Curves(NamedTuple):
+    """The fits of one family, whose cell has a star for the size."""
 
-    fits: list[tuple[str, list[Fit]]]
+    cell: Cell
+    fits: list[Fit]
+
+    @property
+    def name(self) -> str:
+        """The family's name, `poly/n=*@tapegrad`."""
+        return self.cell.id
+
+
+class Growth(NamedTuple):
+    """How the costs of a run grow: the fits of each family, and what to suspect of the steep ones."""
+
+    curves: list[Curves]
     suspects: list[Suspect]
 
 
 def growth(run: Run) -> Growth:
     """The fits of every engine and workload with enough sizes, and the suspects for what grows too fast."""
-    fitted: list[tuple[str, list[Fit]]] = []
+    fitted: list[Curves] = []
     suspected: list[Suspect] = []
     for (name, parameter), measurements in families(run).items():
-        curves = fits(measurements, parameter)
-        fitted.append((name, curves))
-        suspected += suspects(curves, memory(measurements), name)
+        family = Curves(swept(measurements[0].cell, parameter), fits(measurements, parameter))
+        fitted.append(family)
+        suspected += suspects(family.fits, memory(measurements), name)
     return Growth(fitted, suspected)
 
 

@@ -114,7 +114,7 @@ def measured(arm: Arm, measurements: Sequence[Measurement]) -> Measured | str:
     number = known.get(entry.name)
     if number is None:
         why = entry.why_missing(measurement, known)
-        return f"{measurement.cell.row} on {arm.engine} has no {entry.name}: {why}"
+        return f"{measurement.cell.row} on {arm.engine} has no {entry.title}: {why}"
     by_process = rounds(measurement, entry) if number.how == "measured" else {}
     return Measured(arm, entry, number, by_process)
 
@@ -196,7 +196,7 @@ def _amounts(effect: Comparison, entry: Metric) -> str:
 
 def _said(measured: Measured) -> str:
     number = _amount(measured.metric, measured.number.value)
-    return f"{measured.arm.row} on {measured.arm.engine}: {measured.metric.name} {number}"
+    return f"{measured.arm.row} on {measured.arm.engine}: {measured.metric.title} {number}"
 
 
 def _amount(entry: Metric, number: float) -> str:

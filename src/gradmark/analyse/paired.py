@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from statistics import median
 
-from gradmark.errors import GradmarkError, UnlikeRunsError
+from gradmark.errors import GradmarkError
 from gradmark.records import Comparison, Measurement, Run
 from gradmark.records.metric import Metric
 from gradmark.records.order import interval_of_median
@@ -93,13 +93,3 @@ def unlike(first: Run, second: Run) -> list[str]:
         for field in MEANING
         if (ours := getattr(first.settings, field)) != (theirs := getattr(second.settings, field))
     ]
-
-
-def refuse_unlike(first: Run, second: Run) -> None:
-    """Raise if times of these runs do not compare."""
-    if differing := unlike(first, second):
-        raise UnlikeRunsError(
-            f"Expected two runs of one machine and one way of measuring, but {first.id} and {second.id} differ in "
-            f"{'; '.join(differing)}. Measure both again on one machine with the same options, or let "
-            "`gradmark check --against REF` build the other revision and measure both side by side."
-        )

@@ -14,6 +14,7 @@ from gradmark.analyse.powerlaw import MODEL_ERROR, STEEPEST, fitted
 from gradmark.errors import GradmarkError
 from gradmark.records import Cell, Fit, Measurement, Number, times
 from gradmark.records.metric import LEAST_NS, Metric, metrics_of, numbers
+from gradmark.records.metric import metric as registered
 
 Growth = Literal["linear", "sublinear", "superlinear", "constant", "unclear"]
 
@@ -34,7 +35,7 @@ def fit(metric: str, sizes: Sequence[float], costs: Sequence[float], spreads: Se
 
     >>> curve = fit("tape_instructions", [10, 100, 1000, 10000], [17, 107, 1007, 10007])
     >>> curve.verdict, in_words(curve)
-    ('linear', 'tape instructions grow as n^1.00 (0.98 to 1.02)')
+    ('linear', 'tape grows as n^1.00 (0.98 to 1.02)')
     """
     _check_points(metric, sizes, costs, spreads)
     cost = [max(value, 0.0) for value in costs]  # net of a subtraction: below zero is none
@@ -61,9 +62,8 @@ def swept(cell: Cell, parameter: str) -> Cell:
 
 def in_words(item: Fit) -> str:
     """How a metric grows, as it is said everywhere."""
-    name = item.metric.replace("_", " ")
-    verb = "grow" if name.endswith("s") else "grows"
-    return f"{name} {verb} as n^{item.p:.2f} ({item.low:.2f} to {item.high:.2f})"
+    entry = registered(item.metric)
+    return f"{entry.title} {'grow' if entry.plural else 'grows'} as n^{item.p:.2f} ({item.low:.2f} to {item.high:.2f})"
 
 
 def fits(measurements: list[Measurement], parameter: str) -> list[Fit]:

@@ -54,7 +54,7 @@ class Standing(Record, frozen=True, kw_only=True):
     digits: float | None = None
     pareto: bool = False  # no other is as good in time, peak memory and digits, and better in one of them
     # other engine: calls after which this one has made up for a longer first call; None: never, 0: it has none to make
-    # up for. Engines whose calls take the same time are not there.
+    # up for. Engines whose calls take the same time are not there, nor are those that could not be told apart.
     break_even: dict[str, int | None] = {}
 
 
@@ -200,6 +200,8 @@ def _whole_digits(standing: Standing) -> int:
 def _break_even(one: Standing, row: Sequence[Standing]) -> dict[str, int | None]:
     calls: dict[str, int | None] = {}
     for other in row:
+        if _unsettled(one, other):
+            continue
         quicker = _clearly_less(one.total_ns, other.total_ns, TIE, HARNESS_ERROR_NS)
         slower = _clearly_less(other.total_ns, one.total_ns, TIE, HARNESS_ERROR_NS)
         if one.first_call_ns is None or other.first_call_ns is None or not (quicker or slower):
@@ -207,6 +209,11 @@ def _break_even(one: Standing, row: Sequence[Standing]) -> dict[str, int | None]
         if quicker or one.first_call_ns > other.first_call_ns:  # else it starts ahead and loses: the other breaks even
             calls[other.engine] = break_even(one.first_call_ns, one.total_ns, other.first_call_ns, other.total_ns)
     return calls
+
+
+def _unsettled(one: Standing, other: Standing) -> bool:
+    """Whether it is open which of two is faster: both may be the fastest, and too few processes say which."""
+    return "slower" not in (one.outcome, other.outcome) and not (one.settled and other.settled)
 
 
 def break_even(first: float, each: float, their_first: float, their_each: float) -> int | None:

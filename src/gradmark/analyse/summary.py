@@ -6,6 +6,7 @@ In: a measurement. Out: a `Summary`; terminal, page, files and gate take their n
 from collections.abc import Sequence
 
 from gradmark.records import Code, Measurement, Number, Summary, Warning, metric, times
+from gradmark.records.number import of_row
 
 # Floors of interleaved processes of equal things agree within 2 % on a noisy machine: five times that is more than
 # usual noise.
@@ -20,7 +21,7 @@ def summarise(measurement: Measurement) -> Summary:
     warnings = [*measurement.warnings, *(warning for sample in measurement.samples for warning in sample.warnings)]
     if measurement.status == "ok":
         warnings += times.warnings(measurement)
-    shown = found.get("total") or found.get("primal")
+    shown = of_row(found)
     steady = is_steady(shown)
     if not steady and shown is not None:
         warnings.append(Warning(code=Code.UNSTEADY, numbers={"spread": shown.spread or 0.0}))
@@ -28,6 +29,7 @@ def summarise(measurement: Measurement) -> Summary:
         cell=measurement.cell,
         status=measurement.status,
         message=measurement.message,
+        lacks=measurement.lacks,
         numbers=found,
         reasons=_reasons(measurement, found),
         shape=next((shape_text(shape) for shape in measurement.shapes.values()), ""),

@@ -12,6 +12,7 @@ from typing import Literal
 from gradmark.analyse.paired import quotient, unlike
 from gradmark.records import Comparison, Measurement, Record, Run
 from gradmark.records.metric import REGISTRY
+from gradmark.records.number import OF_ROW
 from gradmark.records.order import place_and_coverage_of_shift
 from gradmark.records.times import HARNESS_ERROR_NS, floors
 
@@ -27,8 +28,6 @@ LEVEL = 0.05
 LEAST_PROCESSES = 4
 # Pairs of processes up to which the exact test takes milliseconds; beyond, its limit is right to four digits.
 MOST_EXACT = 10_000
-# Phases that stand for a row, the first that both runs have.
-COMPARED = ("total", "primal")
 
 Word = Literal["faster", "slower", "no difference", "undecided", "unlike runs", "not in both"]
 
@@ -90,10 +89,10 @@ def _difference(before: Measurement | None, after: Measurement | None, comparabl
 
 
 def _time(before: Measurement, after: Measurement) -> Comparison | None:
-    """The phase that both runs timed, compared."""
+    """The time of the row, of the first phase that both runs have, compared."""
     if before.status != "ok" or after.status != "ok":
         return None
-    arms = ((phase, floors(before.samples, phase), floors(after.samples, phase)) for phase in COMPARED)
+    arms = ((phase, floors(before.samples, phase), floors(after.samples, phase)) for phase in OF_ROW)
     return next((compare(phase, ours, theirs) for phase, ours, theirs in arms if ours and theirs), None)
 
 
@@ -151,7 +150,7 @@ def verdict(time: Comparison) -> tuple[Word, str]:
     if beyond and (not _beyond(time.typical) or (time.typical > 1.0) != (time.ratio > 1.0)):
         return "undecided", "the fastest blocks changed, but the typical process did not change with them"
     if beyond and least < MANY and not _beyond(time.ratio, NOTICED_BY_FEW):
-        return "undecided", f"so few processes differ by as much from day to day; {MANY} in each run can decide"
+        return "undecided", f"below {MANY} processes, changes under {100 * (NOTICED_BY_FEW - 1):.0f} % are not judged"
     if beyond:
         return ("slower" if time.ratio > 1.0 else "faster"), ""
     assert time.low is not None

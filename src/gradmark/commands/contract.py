@@ -13,7 +13,7 @@ from gradmark.engines import discovery
 @click.command(cls=MeasuringCommand)
 @measuring("engines", *SAMPLING)
 def command(engines: tuple[str, ...], invocation: Invocation) -> None:
-    """Prove or refute, for any engine, the four promises of a good one. Default engine: tapegrad.
+    """Test an engine against four promises. Default engine: tapegrad.
 
     Exit code 1 when a promise is broken, 3 when one cannot be decided.
     """

@@ -1,4 +1,4 @@
-"""`gradmark history`: kept runs as series, with the changes in them."""
+"""`gradmark history`: how results changed from run to run."""
 
 import datetime
 import fnmatch
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     "--since", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]), help="Only runs from this day (UTC) on."
 )
 @click.option(
-    "--metric", "--phase", "name", default="total", show_default=True, help="What to follow: total, allocations, …"
+    "--metric", "--phase", "name", default="total", show_default=True, help="Metric to plot: total, allocations, …"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print every point and change.")
 @click.option("--store", type=click.Path(path_type=Path), default=None, help="Folder of run files.")

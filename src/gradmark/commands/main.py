@@ -13,16 +13,16 @@ VERBS = {
     "run": "Measure engines, print a table, save the run.",
     "compare": "Compare two runs, row by row.",
     "scale": "Measure how cost grows with size.",
-    "contract": "Judge an engine by the four promises of a good one.",
+    "contract": "Test an engine against four promises.",
     "hypothesis": "Test a performance claim.",
     "ops": "Measure every operation by itself.",
     "baseline": "Update or show the numbers that must not get worse.",
-    "check": "Has anything become worse?",
+    "check": "Compare with the baseline; fail if anything got worse.",
     "audit": "Plant known faults and show that the gate catches them.",
-    "history": "Kept runs as series, with the changes in them.",
+    "history": "Show how results changed from run to run.",
     "report": "A self-contained HTML page of one run or several.",
     "list": "Workloads, engines, runs.",
-    "doctor": "Is this machine fit to measure on, and what to do about it.",
+    "doctor": "Check whether this machine is fit to measure on.",
 }
 
 

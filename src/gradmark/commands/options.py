@@ -46,7 +46,7 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
         "--pairs", type=click.IntRange(2), default=12, show_default=True, help="Pairs of processes for each row."
     ),
     "quick": click.option(
-        "--quick/--full", "quick", default=True, help="Fewer sizes and processes, or all. Default: quick."
+        "--quick/--full", "quick", default=True, help="Few sizes and 5 processes, or all sizes and 10. Default: quick."
     ),
     "processes": click.option(
         "--processes", type=click.IntRange(1), help="Processes per cell. Default: 5, or 10 with --full."

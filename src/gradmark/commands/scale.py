@@ -29,6 +29,7 @@ def command(workload: str | None, engines: tuple[str, ...], dtypes: tuple[str, .
     from gradmark.analyse.growth import families, growth
     from gradmark.analyse.scaling import counted_in
     from gradmark.analyse.suspects import sentence
+    from gradmark.records.metric import metric
 
     if workload is None:
         raise click.UsageError("Missing argument 'WORKLOAD'.")
@@ -39,11 +40,12 @@ def command(workload: str | None, engines: tuple[str, ...], dtypes: tuple[str, .
     show(run, "table")
     fitted, suspected = growth(run)
     counted = {key[0]: counted_in(members[0]) for key, members in families(run).items()}
-    for name, fits in fitted:
+    for family in fitted:
+        name, fits = family.name, family.fits
         click.echo(f"\n{name}: cost = a + b·n^p, n counts {counted[name]}")
         for fit in fits:
             interval = f"{fit.low:.2f} to {fit.high:.2f}"
-            click.echo(f"  {fit.metric:17} p = {fit.p:.2f}  ({interval})  {fit.verdict}")
+            click.echo(f"  {metric(fit.metric).title:17} p = {fit.p:.2f}  ({interval})  {fit.verdict}")
         for line in drawn(name, fits, counted[name]):
             click.echo(line)
     for suspect in suspected:
@@ -73,7 +75,11 @@ def swept(workload: str, dtypes: Sequence[str]) -> "list[Selected]":
 
 def drawn(name: str, fits: Sequence[Fit], counted: str) -> list[str]:
     """The total, or the first cost that there is, against size."""
+    from gradmark.records.metric import metric
     from gradmark.report.tables.plot import scaling
 
     chosen = next((fit for fit in fits if fit.metric == "total"), fits[0] if fits else None)
-    return ["", *scaling([(chosen.metric, chosen)], f"{name}: {chosen.metric}", counted)] if chosen else []
+    if chosen is None:
+        return []
+    title = metric(chosen.metric).title
+    return ["", *scaling([(title, chosen)], f"{name}: {title}", counted)]

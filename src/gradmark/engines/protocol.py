@@ -28,16 +28,16 @@ def namespace(functions: Mapping[str, Any], engine: str = "this engine") -> Modu
     def lacking(name: str) -> Any:
         if name.startswith("__"):  # Python itself asks modules for such names
             raise AttributeError(name)
-        raise UnsupportedError(no_operation(engine, name))
+        raise no_operation(engine, name)
 
     ops = ModuleType("ops")
     vars(ops).update(functions, __getattr__=lacking)
     return ops
 
 
-def no_operation(engine: str, name: str) -> str:
-    """What a row says whose function needs an operation that the engine lacks. One wording: reports group by it."""
-    return f"{engine} has no {name}, which this function needs"
+def no_operation(engine: str, name: str) -> UnsupportedError:
+    """What a row says whose function needs an operation that the engine lacks; reports group by its name."""
+    return UnsupportedError(f"{engine} has no {name}, which this function needs", lacks=[name])
 
 
 def bound(workload: Workload, ops: Any, inputs: Sequence[Any], params: Mapping[str, Param]) -> partial[Any]:

@@ -43,6 +43,7 @@ class Result(Record, frozen=True, kw_only=True):
     iteration_ns: float | None = None  # roughly, to plan with
     first_call_ns: float | None = None  # with nothing compiled before, of engines that find on disk what they compiled
     warnings: list[Warning] = []
+    lacks: list[str] = []  # operations that the function needs and the engine does not have
     absent: bool = False  # the engine runs nothing here
     missing: bool = False  # a package that the engine needs is not installed
     capabilities: Capabilities | None = None

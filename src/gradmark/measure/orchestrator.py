@@ -291,6 +291,7 @@ def measured(cell: Cell, result: Result) -> Measurement:
         cell=cell,
         status=result.status,
         message=result.message,
+        lacks=result.lacks,
         tape=result.tape,
         memory=result.memory,
         accuracy=result.accuracy,

@@ -83,7 +83,7 @@ def too_late(job: Job) -> Result:
     """The result of a worker that gave none in its time."""
     return Result(
         status="timeout",
-        message=f"no result after {job.settings.timeout_s:g} s; allow more with --timeout, or look for a hang",
+        message=f"no result after {job.settings.timeout_s:g} s",
     )
 
 

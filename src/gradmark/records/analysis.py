@@ -4,7 +4,7 @@ from typing import Literal
 
 from gradmark.records.cell import Cell
 from gradmark.records.measurement import Status
-from gradmark.records.number import Number
+from gradmark.records.number import Number, of_row
 from gradmark.records.order import CONFIDENCE
 from gradmark.records.record import Record
 from gradmark.records.warning import Warning
@@ -16,6 +16,7 @@ class Summary(Record, frozen=True, kw_only=True):
     cell: Cell
     status: Status
     message: str
+    lacks: list[str] = []  # operations that the engine does not have
     numbers: dict[str, Number] = {}
     reasons: dict[str, str] = {}  # why a metric has no number
     shape: str = ""  # of the first input; numbers have none
@@ -31,7 +32,7 @@ class Summary(Record, frozen=True, kw_only=True):
     @property
     def time(self) -> Number | None:
         """The one time that stands for the row: of total, or of primal if there is no total."""
-        return self.numbers.get("total") or self.numbers.get("primal")
+        return of_row(self.numbers)
 
 
 class Fit(Record, frozen=True, kw_only=True):

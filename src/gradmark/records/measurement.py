@@ -69,6 +69,7 @@ class Measurement(Record, frozen=True, kw_only=True):
     cell: Cell
     status: Status
     message: str = ""
+    lacks: list[str] = []  # operations that the engine does not have, where that is why it is unsupported
     samples: list[Sample] = []
     tape: TapeSize | None = None
     memory: Memory | None = None

@@ -13,7 +13,7 @@ from gradmark.records import times
 from gradmark.records.budget import Budget
 from gradmark.records.cell import Kind
 from gradmark.records.measurement import Measurement
-from gradmark.records.number import Number
+from gradmark.records.number import Number, of_row
 from gradmark.records.sample import Sample
 
 Unit = Literal["time", "bytes", "count", "share", "ratio", "rate", "flops", "traffic", "relative", "ulp"]
@@ -32,7 +32,7 @@ class Metric:
     """One thing that is measured."""
 
     name: str
-    title: str  # as tables head it; metrics of one title share a column, which shows the first that a row has
+    title: str  # what people call it, in tables and sentences; metrics of one title share a column
     unit: Unit
     meaning: str  # one sentence, for legends and the reference
     read: Read
@@ -52,6 +52,9 @@ class Metric:
     rank: int | None = None  # how soon its column gives way on a narrow terminal, 0 never; None: it has no column
     csv: str = ""  # its column in CSV files, if not its name
     aliases: tuple[str, ...] = ()  # older names
+    remark: str = ""  # stands under its title in tables
+    plural: bool = False  # whether its title is one
+    part: Literal["", "memory", "instructions"] = ""  # of a measurement: what a tool counts, which may be missing
 
     @property
     def timed(self) -> bool:
@@ -185,12 +188,12 @@ def _no_instructions(m: Measurement, _known: Numbers) -> str:
 
 
 def _spread(_m: Measurement, known: Numbers) -> float | None:
-    shown = known.get("total") or known.get("primal")
+    shown = of_row(known)
     return None if shown is None else shown.spread
 
 
 def _no_spread(_m: Measurement, known: Numbers) -> str:
-    return "one process has no spread" if "total" in known or "primal" in known else "no process gave a time"
+    return "one process has no spread" if of_row(known) else "no process gave a time"
 
 
 # --- what happens once in a process
@@ -230,8 +233,8 @@ REGISTRY: tuple[Metric, ...] = (
     ),
     # Theory: a gradient costs at most about four evaluations, however many inputs there are.
     Metric(
-        "gradient_primal", "grad/primal (theory: ≤ 4)", "ratio", "total as a multiple of the function alone",
-        *_quotient("total", "primal"), rank=6, csv="gradient_primal_ratio",
+        "gradient_primal", "grad/primal", "ratio", "total as a multiple of the function alone",
+        *_quotient("total", "primal"), rank=6, csv="gradient_primal_ratio", remark="theory: ≤ 4",
     ),
     Metric(
         "operations_per_s", "ops/s", "rate", "operations of one evaluation over total", *_rate("operations"),
@@ -248,24 +251,26 @@ REGISTRY: tuple[Metric, ...] = (
     Metric(
         "allocations", "allocs", "count", "heap allocations in one iteration, less those of plain numbers or arrays",
         *_memory("allocations"), exact=True, depends=OF_ALLOCATORS, budget=Budget(), fitted=True, rank=4,
-        csv="allocations_per_iteration",
+        csv="allocations_per_iteration", plural=True, part="memory",
     ),
     Metric(
-        "allocated_bytes", "allocated", "bytes", "bytes asked for in one iteration, less those of plain arrays",
-        *_memory("allocated_bytes"), fitted=True, csv="allocated_bytes_per_iteration",
+        "allocated_bytes", "allocated bytes", "bytes", "bytes asked for in one iteration, less those of plain arrays",
+        *_memory("allocated_bytes"), fitted=True, csv="allocated_bytes_per_iteration", plural=True,
+        part="memory",
     ),
     Metric(
         "leaked_bytes", "leaked", "bytes", "bytes that each iteration leaves behind", *_memory("leaked_bytes"),
         exact=True, budget=Budget(), csv="leaked_bytes_per_iteration",  # depends on nothing: none is none everywhere
+        part="memory",
     ),
     Metric(
         "peak_bytes", "peak", "bytes", "most memory alive at once while preparing and in one iteration",
         *_memory("peak_bytes"), exact=True, depends=OF_ALLOCATORS, budget=Budget(share=0.05), digits=3, settled=0.02,
-        fitted=True, rank=10,
+        fitted=True, rank=10, part="memory",
     ),
     Metric(
         "retained_bytes", "retained", "bytes", "memory alive after forward, kept for backward",
-        *_memory("retained_bytes"), kinds=("tensor",), rank=12,
+        *_memory("retained_bytes"), kinds=("tensor",), rank=12, part="memory",
     ),
     Metric(
         "tape_instructions", "tape", "count", "instructions on the tape, as the engine counts them",
@@ -275,12 +280,13 @@ REGISTRY: tuple[Metric, ...] = (
         "tape_bytes", "tape", "bytes", "bytes of the tape, as the engine counts them", *_tape("saved_bytes"),
         rank=11,
     ),
-    Metric("tape_values", "tape values", "count", "values on the tape", *_tape("values")),
-    Metric("tape_adjoints", "adjoints", "count", "adjoints of the tape", *_tape("adjoints")),
+    Metric("tape_values", "tape values", "count", "values on the tape", *_tape("values"), plural=True),
+    Metric("tape_adjoints", "adjoints", "count", "adjoints of the tape", *_tape("adjoints"), plural=True),
     Metric(
         "instructions", "instrs", "count", "machine instructions of one iteration, from callgrind", _instructions,
         _no_instructions, exact=True, on_demand=True, depends=("system", "machine", "cpu", "libc", "python", "numpy"),
         budget=Budget(share=0.01), digits=4, settled=0.005, rank=14, csv="machine_instructions_per_iteration",
+        plural=True, part="instructions",
     ),
     Metric(
         "error_ulps", "error", "ulp", "largest error of the gradient, in units of the last place",
@@ -351,7 +357,7 @@ def numbers(measurement: Measurement) -> dict[str, Number]:
     return found
 
 
-def harness_ns(measurement: Measurement) -> float | None:
-    """What one empty call costs: subtracted from every time."""
-    costs = [sample.harness_ns for sample in measurement.samples]
+def harness_ns(*measurements: Measurement) -> float | None:
+    """What one empty call costs in the typical process: subtracted from every time."""
+    costs = [sample.harness_ns for m in measurements for sample in m.samples]
     return median(costs) if costs else None

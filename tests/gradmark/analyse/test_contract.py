@@ -71,11 +71,11 @@ def test_all_promises_kept():
     ]
     assert found[RECORDING].evidence == [
         "forward grows as n^1.00 (0.98 to 1.02): linear",
-        "tape instructions grow as n^1.00 (0.98 to 1.02): linear",
+        "tape grows as n^1.00 (0.98 to 1.02): linear",
         "of 1000 operations, 99 % on constants, 10 are on the tape",
     ]
     assert found[ALLOCATIONS].evidence[-1] == "expression: 0 allocations in an iteration"
-    assert found[EXACT].evidence == ["expression: 0.5 ulp", "shared/k=4: 0.5 ulp"]
+    assert found[EXACT].evidence == ["expression: 0.50 ulp", "shared/k=4: 0.50 ulp"]
 
 
 def test_broken_by_a_superlinear_backward():
@@ -117,7 +117,7 @@ def test_broken_by_ulps(workload, ulps, verdict):
 def test_broken_by_a_wrong_gradient():
     found = contract(changed("shared", status="wrong-gradient", message="off by 1.0e-06", accuracy=None), "e")
     assert [verdict.verdict for verdict in found] == but(EXACT, "broken")
-    assert found[EXACT].evidence == ["expression: 0.5 ulp", "shared/k=4: wrong-gradient: off by 1.0e-06"]
+    assert found[EXACT].evidence == ["expression: 0.50 ulp", "shared/k=4: wrong-gradient: off by 1.0e-06"]
 
 
 def test_what_a_message_says_decides_nothing():
@@ -156,7 +156,27 @@ def test_not_measured_without_any_evidence():
     found = contract([], "e")
     assert [verdict.verdict for verdict in found] == ["not measured"] * 4
     assert found[EXACT].evidence == ["nothing was measured"]
-    assert found[BACKWARD].evidence == ["backward: no numbers for three sizes"]
+    assert found[BACKWARD].evidence == ["backward: measured at 0 sizes of poly; a curve needs 3"]
+
+
+def test_what_is_missing_has_its_reason():
+    """An engine that does both in one call, and does not say what it recorded."""
+    fused = changed("poly", samples=lambda m: [sample(total=28.0 * m.operations)], tape=None)
+    found = contract(fused, "e")
+    assert found[RECORDING].evidence[:2] == [
+        "forward: the engine does not do forward by itself (on 7 of 7 sizes of poly)",
+        "tape: the engine does not say (on 7 of 7 sizes of poly)",
+    ]
+    assert found[BACKWARD].verdict == "not measured"
+    found = contract(changed("constants", tape=None), "e")
+    assert found[RECORDING].evidence[-1] == "constants: the engine does not say"
+
+
+def test_times_that_the_harness_swallowed_are_no_curve():
+    found = contract(changed("poly", samples=[sample(forward=2.0, backward=1.0)]), "e")
+    assert found[BACKWARD].evidence == [
+        "backward: measured at 7 sizes of poly, 7 of them too short to be timed; a curve needs 3"
+    ]
 
 
 def test_not_measured_without_memray():

@@ -28,7 +28,7 @@ def test_one_family_for_each_value_of_the_other_parameters():
         ("w/depth=16/n=*@e", "n"): 4,
     }
     found, suspected = growth(run)
-    assert [(name, [(fit.metric, fit.verdict) for fit in fits]) for name, fits in found] == [
+    assert [(family.name, [(fit.metric, fit.verdict) for fit in family.fits]) for family in found] == [
         ("w/depth=4/n=*@e", [("tape_instructions", "linear")]),
         ("w/depth=16/n=*@e", [("tape_instructions", "linear")]),
     ]
@@ -55,7 +55,7 @@ def test_a_suspect_names_its_family():
     run = a_run(*(measured({"n": n}, n * n) for n in (1, 10, 100, 1000)))
     (suspect,) = growth(run).suspects
     assert (suspect.family, suspect.metric, suspect.key) == ("w/n=*@e", "tape_instructions", "tape_instructions")
-    assert sentence(suspect).startswith("w/n=*@e: tape instructions grow as n^2.00 (1.98 to 2.02): suspect")
+    assert sentence(suspect).startswith("w/n=*@e: tape grows as n^2.00 (1.98 to 2.02): suspect")
 
 
 def test_what_has_no_place_on_a_curve():

@@ -109,11 +109,11 @@ def test_tape_and_bytes():
     ]
     for name in ("tape", "tape_instructions"):  # an older name still works
         assert verdict(*arms, metric=name).evidence == [
-            "w on a: tape_instructions 2048, w on b: tape_instructions 1024",
+            "w on a: tape 2048, w on b: tape 1024",
             "2.00 times fewer",
         ]
     assert verdict(*arms, metric="peak_bytes").evidence == [
-        "w on a: peak_bytes 2.00 KiB, w on b: peak_bytes 1.00 KiB",
+        "w on a: peak 2.00 KiB, w on b: peak 1.00 KiB",
         "2.00 times less",
     ]
 
@@ -138,9 +138,9 @@ def test_the_size_is_part_of_an_arm():
         (Measurement(cell=Cell(engine="b", workload="w", suite="s"), status="crash", message="SIGSEGV"), "total",
          "w on b: crash: SIGSEGV"),
         (timed("b", SIX, phase="primal"), "total", "w on b has no total: the engine only evaluates"),
-        (timed("b", SIX), "allocations", "w on b has no allocations: not measured"),
-        (timed("b", SIX, memory=Memory(reason="no memray")), "allocations", "w on b has no allocations: no memray"),
-        (timed("b", SIX), "tape", "w on b has no tape_instructions: the engine does not say"),
+        (timed("b", SIX), "allocations", "w on b has no allocs: not measured"),
+        (timed("b", SIX, memory=Memory(reason="no memray")), "allocations", "w on b has no allocs: no memray"),
+        (timed("b", SIX), "tape", "w on b has no tape: the engine does not say"),
         (timed("c", SIX), "total", "w on b was not measured"),
     ],
 )  # fmt: skip

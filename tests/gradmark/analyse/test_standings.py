@@ -186,8 +186,13 @@ def test_break_even_with_each_other_engine():
 
 
 def test_slow_from_first_to_last_never_breaks_even():
-    found = standings([measured("a", [1000], once=10_000.0), measured("b", [2000], once=30_000.0)])
+    found = standings([measured("a", [1000], once=10_000.0), measured("b", [2001], once=30_000.0)])
     assert [s.break_even for s in found] == [{"b": 0}, {"a": None}]
+
+
+def test_what_is_not_settled_does_not_break_even():
+    found = standings([measured("a", [1000, 1010], once=30_000.0), measured("b", [1900, 1910], once=10_000.0)])
+    assert [(s.settled, s.break_even) for s in found] == [(False, {}), (False, {})]
 
 
 def test_digits():

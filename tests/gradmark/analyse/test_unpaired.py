@@ -56,7 +56,7 @@ def difference(old, new):
         ([1055.0, 1056.0, 1057.0, 1058.0, 1059.0], "undecided",
          "the fastest blocks changed, but the typical process did not change with them"),  # by 5.5 and by 3.6 %
         ([1065.0, 1085.0, 1090.0, 1095.0, 1099.0], "undecided",
-         "so few processes differ by as much from day to day; 10 in each run can decide"),
+         "below 10 processes, changes under 7 % are not judged"),
         ([2000.0] * 3, "undecided", "3 processes in a run; 4 or more can decide"),
         ([2000.0], "undecided", "1 process in a run; 4 or more can decide"),
     ],

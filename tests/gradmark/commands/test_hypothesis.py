@@ -81,7 +81,7 @@ def test_an_exact_count_is_decided_by_one_process(gradmark, quick):
     assert called.code == 0
     lines = called.out.splitlines()
     assert lines[0] == "supported    not recording constants shrinks the tape when constants dominate"
-    assert lines[1].endswith("constants/n=1000 on tapegrad: tape_instructions 10")
+    assert lines[1].endswith("constants/n=1000 on tapegrad: tape 10")
     assert lines[2].strip() == "100 times fewer"
     assert lines[-1].startswith("run file: ")
 
@@ -91,8 +91,8 @@ def test_not_measured_is_doubt(gradmark, quick):
     called = gradmark("hypothesis", "reuse-allocations", *quick)
     assert called.code == 3
     assert [line.strip() for line in called.out.splitlines()[1:3]] == [
-        "reuse on tapegrad:fresh has no allocations: switched off with --no-memory",
-        "reuse on tapegrad has no allocations: switched off with --no-memory",
+        "reuse on tapegrad:fresh has no allocs: switched off with --no-memory",
+        "reuse on tapegrad has no allocs: switched off with --no-memory",
     ]
 
 
@@ -108,6 +108,6 @@ def test_two_files_with_workloads_of_one_name(gradmark, quick, tmp_path):
     called = gradmark("hypothesis", "one.py", "two.py", *quick)
     assert called.code == 1
     assert [line.strip().partition(",")[0] for line in called.out.splitlines() if "f on tapegrad" in line] == [
-        "f on tapegrad: tape_instructions 1",
-        "f on tapegrad: tape_instructions 5",
+        "f on tapegrad: tape 1",
+        "f on tapegrad: tape 5",
     ]

@@ -9,7 +9,7 @@ def test_a_tensor_workload_is_swept_in_one_dtype(gradmark, quick):
     assert called.code == 0
     assert "tensor, float32, cpu" in called.out
     assert "logsumexp/n=*@tapegrad: cost = a + b·n^p, n counts bytes" in called.out
-    assert "  tape_instructions p = 0.00  (0.00 to 0.02)  constant" in called.out
+    assert "  tape              p = 0.00  (0.00 to 0.02)  constant" in called.out
     assert "logsumexp/n=*@tapegrad: total\n" in called.out
     assert "o total   · fit" in called.out
 

@@ -62,7 +62,8 @@ def run(job: Job) -> Result:
     try:
         return work(job)
     except UnsupportedError as error:
-        return Result(status="unsupported", message=str(error), absent=isinstance(error, AbsentError))
+        absent = isinstance(error, AbsentError)
+        return Result(status="unsupported", message=str(error), lacks=error.lacks, absent=absent)
     except MemoryError as error:
         limit_gib = job.settings.memory_limit_bytes / 2**30
         return Result(status="out-of-memory", message=f"more than the limit of {limit_gib:.1f} GiB: {error}")

@@ -51,7 +51,7 @@ def lacking_operations(workload: Workload, engine: str) -> Iterator[None]:
         cause: BaseException | None = error
         while cause is not None:  # compilers wrap what a function raised
             if isinstance(cause, AttributeError) and cause.name in VOCABULARY and _is_local(first, cause):
-                raise UnsupportedError(no_operation(engine, cause.name)) from error
+                raise no_operation(engine, cause.name) from error
             cause = cause.__cause__
         raise
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from gradmark.records import Cell, Environment, Measurement, Memory, Run, Sample
+from gradmark.records.number import OF_ROW, of_row
 from gradmark.records.times import is_timed
 from gradmark.report.model.characters import one_line
 from gradmark.report.model.rows import WORDS, reading_order
@@ -93,13 +94,14 @@ def _results(name: str, measurement: Measurement) -> Iterator[str]:
     for sample in measurement.samples:
         timed = [*_timed(sample), *_rates(sample, measurement)]
         if timed:
-            phase = sample.phases.get("total") or sample.phases["primal"]
+            phase = of_row(sample.phases)
+            assert phase is not None  # it was timed
             yield " ".join([name, str(phase.iterations * len(phase.block_ns)), *timed, *counted])
 
 
 def _timed(sample: Sample) -> Iterator[str]:
     """The floor of the whole first, then of its parts; nothing if the whole was not timed."""
-    whole = "total" if "total" in sample.phases else "primal"
+    whole = next((name for name in OF_ROW if name in sample.phases), OF_ROW[0])
     for phase, unit in ((whole, "ns/op"), ("forward", "fwd-ns/op"), ("backward", "bwd-ns/op")):
         if is_timed(sample, phase) and math.isfinite(sample.phases[phase].floor_ns):
             yield f"{_number(sample.phases[phase].floor_ns)} {unit}"

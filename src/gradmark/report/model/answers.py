@@ -13,8 +13,8 @@ from gradmark.report.model.characters import listed, one_line, plural
 
 # The next ones are named, and the last; more names are a table, which stands above.
 MOST_NAMED = 3
-# So many processes `--full` takes.
-FULL = 10
+# So many processes can tell two engines apart by their rounds: all six on one side are rarer than 1 in 20.
+ENOUGH = 6
 
 
 def answers(placed: Mapping[str, Sequence[Standing]]) -> list[str]:
@@ -42,9 +42,9 @@ def _answer(row: Sequence[Standing]) -> str:
 
 def _unsettled(processes: int) -> str:
     """What to do where processes disagree about the order. The fewest that two engines have in common decide."""
-    more = "--full" if processes < FULL else f"--processes {2 * processes}"
+    more = ENOUGH if processes < ENOUGH else 2 * processes
     does = "does" if processes == 1 else "do"
-    return f"{plural(processes, 'process')} {does} not settle the order; measure again with {more}"
+    return f"{plural(processes, 'process')} {does} not settle the order; measure again with --processes {more}"
 
 
 def _ahead(leader: Standing, slower: Sequence[Standing], subject: str) -> str:

@@ -13,6 +13,7 @@ from gradmark import units
 from gradmark.analyse.summary import UNSTEADY_SPREAD
 from gradmark.records import Number, Record, metric
 from gradmark.records.metric import Metric
+from gradmark.records.number import OF_ROW
 from gradmark.report.model.characters import some
 from gradmark.report.model.rows import WORDS, Row
 
@@ -26,23 +27,24 @@ class Column(Record, frozen=True, kw_only=True):
     """One column. `rank` says how soon it gives way on a narrow terminal: the largest first, 0 never."""
 
     key: str
-    header: str
+    title: str
     rank: int
+    remark: str = ""  # under the title; wider than the numbers
     metrics: list[str] = []  # a cell shows the first of these that its row has
 
     @property
-    def title(self) -> str:
-        """The header without its remark in brackets."""
-        return self.header.split(" (")[0]
+    def header(self) -> str:
+        """The title with its remark in brackets."""
+        return f"{self.title} ({self.remark})" if self.remark else self.title
 
 
 NAMES = [
-    Column(key="workload", header="workload", rank=0),
-    Column(key="shape", header="shape", rank=13),
-    Column(key="engine", header="engine", rank=0),
+    Column(key="workload", title="workload", rank=0),
+    Column(key="shape", title="shape", rank=13),
+    Column(key="engine", title="engine", rank=0),
 ]
 # On demand: the median over processes of total, with its interval or, of few processes, its range.
-MEDIAN = Column(key="median", header="median", rank=0, metrics=["total"])
+MEDIAN = Column(key="median", title="median", rank=0, metrics=["total"])
 
 
 def all_columns() -> tuple[Column, ...]:
@@ -57,7 +59,13 @@ def _columns_of(registry: tuple[Metric, ...]) -> tuple[Column, ...]:
         if entry.rank is not None:
             shared.setdefault(entry.title, []).append(entry)
     numbers = [
-        Column(key=members[0].name, header=title, rank=members[0].rank or 0, metrics=[m.name for m in members])
+        Column(
+            key=members[0].name,
+            title=title,
+            remark=members[0].remark,
+            rank=members[0].rank or 0,
+            metrics=[m.name for m in members],
+        )
         for title, members in shared.items()
     ]
     return (*NAMES, *numbers)
@@ -76,10 +84,10 @@ def columns(rows: Sequence[Row], *, medians: bool = False) -> list[Column]:
             shown.append(column)
         if column.key == "total":
             shown += [MEDIAN] if medians and says else []
-            shown += [Column(key=name, header=name, rank=3, metrics=[name]) for name in _declared(rows)]
+            shown += [Column(key=name, title=name, rank=3, metrics=[name]) for name in _declared(rows)]
     # For an engine that only evaluates, primal is the one time there is: it must not give way.
-    alone = any("primal" in row.numbers and "total" not in row.numbers for row in rows)
-    return [msgspec.structs.replace(c, rank=0) if alone and c.key == "primal" else c for c in shown]
+    alone = {name for row in rows for name in OF_ROW if name in row.numbers and row.numbers[name] is row.time}
+    return [msgspec.structs.replace(c, rank=0) if c.key in alone else c for c in shown]
 
 
 def _declared(rows: Sequence[Row]) -> list[str]:
@@ -94,7 +102,7 @@ def cells(row: Row, shown: Sequence[Column] | None = None) -> dict[str, str]:
         if not column.metrics:
             texts[column.key] = _name(row, column.key)
         elif row.status != "ok":
-            known = row.status == "wrong-gradient" and column.header == "error" and metric_of(row, column)
+            known = row.status == "wrong-gradient" and column.title == "error" and metric_of(row, column)
             texts[column.key] = _text(row, column) if known else ""
         else:
             texts[column.key] = _text(row, column)
@@ -160,7 +168,6 @@ def legend(rows: Sequence[Row], shown: Sequence[Column]) -> list[str]:
     """One line for what the numbers are, one for each mark, and one for each reason of a missing number."""
     fine = [row for row in rows if row.status == "ok"]
     headers = {column.key for column in shown}
-    texts = [text for row in fine for text in cells(row, [c for c in shown if c.metrics]).values()]
     lines = []
     if any(row.time for row in fine):
         lines.append("times: fastest block over all processes; ratios and rates are computed from them")
@@ -169,7 +176,8 @@ def legend(rows: Sequence[Row], shown: Sequence[Column]) -> list[str]:
         lines.append(f"spread: how far the typical process lies above the fastest{beyond}")
     if "median" in headers:
         lines.append("median: over processes, with its interval; a range where few processes cannot give 95 %")
-    if any(text.startswith(DERIVED) for text in texts):
+    shown_metrics = [(row, entry) for row in fine for c in shown if applies(row, c) and (entry := metric_of(row, c))]
+    if any(row.numbers[entry.name].how == "derived" for row, entry in shown_metrics):
         lines.append(f"{DERIVED} computed: one part of an iteration is total − the other part")
     return [*lines, *_gaps(fine, shown)]
 

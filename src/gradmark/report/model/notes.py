@@ -5,22 +5,24 @@ In: a run, fits over sizes, suspects. Out: `Note`s, warnings first. What concern
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from statistics import median
 from typing import Literal
 
 from gradmark import units
+from gradmark.analyse.growth import Curves
 from gradmark.analyse.suspects import Suspect
 from gradmark.analyse.suspects import sentence as suspected
-from gradmark.records import Code, Fit, Record, Run, Settings, Status, Summary
+from gradmark.records import Code, Record, Run, Settings, Status, Summary
 from gradmark.records.measurement import LACKING
+from gradmark.records.metric import REGISTRY, harness_ns, metric
 from gradmark.report.model.characters import listed, one_line, plural, some
-from gradmark.report.model.rows import WORDS, Row, rows
+from gradmark.report.model.rows import WORDS, Row, lacking, rows
 from gradmark.report.model.words import sentence
 
 # A gradient that sums a thousand rounded terms can be off by about as many units; beyond that digits are being lost.
 ULPS_LIMIT = 1000
 # Less than a byte per iteration is a cache that grew once during the pass, not something that every iteration leaves.
 LEAK_LIMIT_BYTES = 1.0
+# A variant of an engine is named after it; nothing else says that they belong together.
 FRESH = ":fresh"
 
 
@@ -33,17 +35,17 @@ class Note(Record, frozen=True, kw_only=True):
 
 def notes(
     run: Run,
-    fits: Sequence[tuple[str, Sequence[Fit]]],
+    curves: Sequence[Curves],
     suspects: Sequence[Suspect],
     summaries: Sequence[Summary] | None = None,
 ) -> list[Note]:
-    """All notes of a run. Each fit has the name of its workload; `summaries` spare making them again."""
+    """All notes of a run. `summaries` spare making them again."""
     shown = rows(run, summaries)
     fine = [row for row in shown if row.status == "ok"]
     found = [
         *_failures(shown, run.settings),
         *_unsteady(fine),
-        *_growth(run, fits, suspects),
+        *_growth(curves, suspects),
         *_inaccurate(fine),
         *_leaks(fine),
         *_allocations(fine),
@@ -66,12 +68,20 @@ def _info(text: str) -> Note:
     return Note(level="info", text=text)
 
 
-def _command(row: Row, *engines: str) -> str:
-    """What measures this row again; a user's workload is named by its file."""
-    words = ["gradmark", "run", row.cell.file or row.cell.row]
-    for engine in (row.cell.engine, *engines):
-        words += ["-e", engine]
-    return f"`{_quoted(words)}`"
+def _command(row: Row, *options: str) -> str:
+    """What measures this row again, and no other."""
+    return _measuring(row, row.cell.row, *options)
+
+
+def _beside(row: Row, engine: str) -> str:
+    """What measures this row again beside another engine, each on its own device: the other may not have this one."""
+    return _measuring(row, row.cell.task, "-e", engine)
+
+
+def _measuring(row: Row, name: str, *options: str) -> str:
+    """The command that measures a row by name; a user's workload is in a file."""
+    selected = f"{row.cell.file}:{name}" if row.cell.file else name
+    return f"`{_quoted(['gradmark', 'run', selected, '-e', row.cell.engine, *options])}`"
 
 
 def _ops(row: Row) -> str:
@@ -86,9 +96,13 @@ def _failures(shown: list[Row], settings: Settings) -> Iterator[Note]:
     groups: dict[tuple[Status, str, str], list[Row]] = {}
     for row in shown:
         if row.status != "ok":
-            groups.setdefault((row.status, row.engine, row.why), []).append(row)
-    for (status, engine, message), members in groups.items():
-        what = f"{WORDS[status]} on {engine}: {some([row.workload for row in members])}"
+            # A function that cannot be measured is the same on every engine.
+            engine = "" if row.status == "invalid" else row.engine
+            groups.setdefault((row.status, engine, "" if row.lacks else row.why), []).append(row)
+    for (status, engine, why), members in groups.items():
+        message = why or lacking(members)
+        where = f" on {engine}" if engine else ""
+        what = f"{WORDS[status]}{where}: {some(list(dict.fromkeys(row.workload for row in members)))}"
         # Messages come from anywhere; a sentence of ours follows.
         said = f" ({message.rstrip('.')})" if message else ""
         note = _info if status in LACKING else _warning
@@ -102,14 +116,15 @@ def _after_failure(row: Row, settings: Settings) -> str:
         case "invalid":
             return "No engine was timed on it. Change the function or its inputs."
         case "wrong-gradient":
-            return f"It was not timed. Compare with an independent gradient: {_command(row, 'finite-difference')}."
+            return f"It was not timed. Compare with an independent gradient: {_beside(row, 'finite-difference')}."
         case "skipped":
             return "It is measured once the smaller size passes."
         case "timeout":
-            return f"The limit is {settings.timeout_s:g} s; raise it: {_command(row)} with `--timeout`."
+            more = _command(row, "--timeout", f"{2 * settings.timeout_s:g}")
+            return f"Look for a hang, or allow more: {more}."
         case "out-of-memory":
-            limit = units.size(settings.memory_limit_bytes)
-            return f"The limit is {limit}; raise it: {_command(row)} with `--memory-limit`."
+            more = _command(row, "--memory-limit", f"{2 * settings.memory_limit_bytes / 2**30:g}")
+            return f"Allow more: {more}."
         case _:
             return f"Run it alone: {_command(row)}; `--format json` shows the whole message."
 
@@ -125,20 +140,19 @@ def _unsteady(fine: list[Row]) -> Iterator[Note]:
         )
 
 
-def _growth(run: Run, fits: Sequence[tuple[str, Sequence[Fit]]], suspects: Sequence[Suspect]) -> Iterator[Note]:
-    workloads = {m.cell.workload for m in run.measurements}
-    for name, members in fits:
+def _growth(curves: Sequence[Curves], suspects: Sequence[Suspect]) -> Iterator[Note]:
+    for family in curves:
         steep = [
-            f"{fit.metric} as n^{fit.p:.2f} ({fit.low:.2f} to {fit.high:.2f})"
-            for fit in members
+            f"{metric(fit.metric).title} as n^{fit.p:.2f} ({fit.low:.2f} to {fit.high:.2f})"
+            for fit in family.fits
             if fit.verdict == "superlinear"
         ]
         if steep:
-            # The name may say more than the workload ("poly/n=*@tapegrad"); the command takes only the workload.
-            workload = max((w for w in workloads if name.startswith(w)), key=len, default="WORKLOAD")
-            command = f"`{_quoted(['gradmark', 'scale', workload])}`"
+            cell = family.cell
+            selected = f"{cell.file}:{cell.workload}" if cell.file else cell.workload
+            command = f"`{_quoted(['gradmark', 'scale', selected, '-e', cell.engine])}`"
             yield _warning(
-                f"{one_line(name)} grows faster than linearly: {', '.join(steep)}. {command} shows the sweep."
+                f"{one_line(family.name)} grows faster than linearly: {', '.join(steep)}. {command} shows the sweep."
             )
     for suspect in suspects:
         yield _warning(one_line(suspected(suspect)))
@@ -203,14 +217,14 @@ def _reuse(fine: list[Row]) -> Iterator[Note]:
 
 def _uncounted(fine: list[Row]) -> Iterator[Note]:
     """Counting failed, or its tool is missing. That an engine or an option leaves it out is the reader's own doing."""
-    for name, part, title in (
-        ("allocations", "memory", "allocations or memory"),
-        ("instructions", "instructions", "machine instructions"),
-    ):
-        reasons = [row.reasons.get(name, "") for row in fine if part in row.lacks_tool]
+    kinds = {row.cell.kind for row in fine}
+    for part in dict.fromkeys(entry.part for entry in REGISTRY if entry.part):
+        counted = [entry for entry in REGISTRY if entry.part == part]
+        titles = [entry.title for entry in counted if entry.rank is not None and kinds & set(entry.kinds)]
+        reasons = [row.reasons.get(counted[0].name, "") for row in fine if part in row.lacks_tool]
         for reason in dict.fromkeys(reasons):
             where = f"{reasons.count(reason)} of {plural(len(fine), 'row')}"
-            yield _info(f"no {title} on {where}: {reason}. `gradmark doctor` says how to get them.")
+            yield _info(f"no {listed(titles)} on {where}: {reason}. `gradmark doctor` says how to get them.")
 
 
 def _other_warnings(shown: list[Row]) -> Iterator[Note]:
@@ -269,9 +283,9 @@ def _workers(run: Run) -> Iterator[Note]:
 
 def _harness(run: Run) -> Iterator[Note]:
     """What the harness itself costs, because it is not in the numbers."""
-    costs = [sample.harness_ns for m in run.measurements for sample in m.samples]
-    if costs:
+    cost = harness_ns(*run.measurements)
+    if cost is not None:
         yield _info(
-            f"harness: an empty call takes {units.time(median(costs))} here. This is subtracted from each call; up to "
-            "5 ns of it may be left."
+            f"harness: an empty call takes {units.time(cost)} here. This is subtracted from each call, "
+            "accurate to 5 ns."
         )

@@ -12,7 +12,7 @@ import msgspec
 
 from gradmark.analyse.summary import summarise
 from gradmark.records import Measurement, Run, Status, Summary
-from gradmark.report.model.characters import one_line
+from gradmark.report.model.characters import one_line, some
 
 WORDS: dict[Status, str] = {
     "ok": "ok",
@@ -25,6 +25,8 @@ WORDS: dict[Status, str] = {
     "out-of-memory": "out of memory",
     "skipped": "skipped",
 }
+
+MOST_OPERATIONS = 8  # that one sentence names
 
 
 class Row(Summary, frozen=True, kw_only=True):
@@ -47,6 +49,12 @@ class Row(Summary, frozen=True, kw_only=True):
         for name, word in ((self.engine, "it"), (one_line(self.cell.workload), "this")):
             text = re.sub(rf"(?<![\w:/-]){re.escape(name)}(?![\w:/-])", word, text) if name else text
         return text
+
+
+def lacking(rows: Sequence[Row]) -> str:
+    """Which operations rows of one engine need and it does not have; empty if that is not what they lack."""
+    names = dict.fromkeys(one_line(name) for row in rows for name in row.lacks)
+    return f"it lacks {some(list(names), MOST_OPERATIONS)}" if names else ""
 
 
 def rows(run: Run, summaries: Sequence[Summary] | None = None) -> list[Row]:

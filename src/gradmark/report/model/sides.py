@@ -15,10 +15,11 @@ from gradmark.records import Measurement, Record, Run, Settings, Summary
 from gradmark.report.model.answers import answers
 from gradmark.report.model.characters import listed, one_line, plural
 from gradmark.report.model.columns import MISSING, cells, columns
-from gradmark.report.model.rows import WORDS, Row, reading_order, row
+from gradmark.report.model.rows import WORDS, Row, lacking, reading_order, row
 
 # Fewer engines are easier to read as rows.
 LEAST_ENGINES = 3
+TO_FASTEST = "× fastest"
 FASTEST, TIED, UNSETTLED = "◀", "=", "?"
 # A first call that takes as long as so many others is worth a sentence.
 SLOW_START = 1000
@@ -41,6 +42,7 @@ class Side(Record, frozen=True, kw_only=True):
     engines: list[str]
     lines: list[tuple[str, list[str]]]
     remarks: list[str] = []
+    best: dict[str, list[bool]] = {}  # of a line by its label: which cells are of the fastest, or of one tied with it
 
 
 class Comparison(Record, frozen=True, kw_only=True):
@@ -127,7 +129,8 @@ def _absent(rows: Sequence[Row]) -> list[str]:
         engines.setdefault(one.engine, []).append(one)
     lines = []
     for engine, members in engines.items():
-        reasons = [_reason(one) for one in members]
+        operations = lacking(members)
+        reasons = [operations if one.lacks else _reason(one) for one in members]
         usual = max(dict.fromkeys(reasons), key=reasons.count)
         others = len(set(reasons)) - 1
         more = f" (and {plural(others, 'other reason')} on other rows)" if others else ""
@@ -161,6 +164,7 @@ def _side(task: str, rows: list[Row], standing: list[Standing]) -> Side:
         engines=[r.engine for r in shown],
         lines=[line for line in lines if set(line[1]) - {MISSING, ""}],
         remarks=[*_failures(rows, places), *_break_even(standing)],
+        best={TO_FASTEST: [is_best(places[r.cell.engine]) for r in shown]},
     )
 
 
@@ -173,8 +177,13 @@ def mark(standing: Standing) -> str:
     return TIED if standing.settled else UNSETTLED
 
 
+def is_best(standing: Standing) -> bool:
+    """Whether it is the fastest, or known to be as fast."""
+    return standing.outcome == "fastest" or (standing.outcome == "tied" and standing.settled)
+
+
 _STANDINGS: dict[str, Callable[[Standing], str]] = {
-    "× fastest": lambda s: units.times(s.ratio) + mark(s),
+    TO_FASTEST: lambda s: units.times(s.ratio) + mark(s),
     "× by hand": lambda s: MISSING if s.to_hand is None else units.times(s.to_hand),
 }
 
@@ -207,12 +216,14 @@ def _break_even(standing: list[Standing]) -> list[str]:
 def _overview(present: Sequence[Measurement], placed: dict[str, list[Standing]]) -> Side:
     """The total of every engine on every row, or what became of it; engines in the order in which they were asked."""
     engines = list(dict.fromkeys(m.cell.engine for m in present))
-    lines = []
+    lines, best = [], {}
     for task, members in rows_of(present).items():
         texts = {m.cell.engine: MISSING if m.status == "ok" else WORDS[m.status] for m in members}
         texts |= {s.engine: units.time(s.total_ns) + mark(s) for s in placed[task]}
         lines.append((one_line(task), [texts.get(engine, "") for engine in engines]))
-    return Side(title="total of all rows", engines=[one_line(e) for e in engines], lines=lines)
+        leaders = {s.engine for s in placed[task] if is_best(s)}
+        best[one_line(task)] = [engine in leaders for engine in engines]
+    return Side(title="total of all rows", engines=[one_line(e) for e in engines], lines=lines, best=best)
 
 
 def _summary(present: Sequence[Measurement], rows: list[list[Standing]], settings: Settings) -> Side:

@@ -110,7 +110,7 @@ def _allocations(material: Material) -> Card:
 
 
 def _scaling(material: Material) -> Card:
-    fits = [(name, fit) for name, members in material.growth.fits for fit in members]
+    fits = [(family.name, fit) for family in material.growth.curves for fit in family.fits]
     if not fits:
         text = "No workload has enough sizes. `gradmark scale poly` measures them."
         return _card("Scaling", "none", "not measured", text, "scaling")

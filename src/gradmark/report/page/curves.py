@@ -26,7 +26,7 @@ def scaling(material: Material) -> Chart:
     """One view for each workload and metric, with a curve for each engine."""
     numbers = {id(m): s.numbers for m, s in zip(material.run.measurements, material.summaries, strict=True)}
     views: dict[tuple[str, str], list[tuple[Fit, list[Measurement], Points]]] = {}
-    fits = dict(material.growth.fits)
+    fits = {family.name: family.fits for family in material.growth.curves}
     for (name, parameter), members in material.families.items():
         workload = one_line(swept(members[0].cell, parameter).row)
         sized = _sized(members, parameter)

@@ -19,7 +19,7 @@ SHOWN_RANK = 6
 WIDEST = 22
 # The page always has these: they are filtered by. The terminal leaves the engine out where there is one.
 WORKLOAD, ENGINE = (column for column in NAMES if column.key in ("workload", "engine"))
-SUITE = Column(key="suite", header="suite", rank=SHOWN_RANK + 1)
+SUITE = Column(key="suite", title="suite", rank=SHOWN_RANK + 1)
 
 
 class Head(Record, frozen=True, kw_only=True):
@@ -88,11 +88,10 @@ def grid(material: Material) -> Grid:
 
 
 def _head(column: Column, texts: list[str]) -> Head:
-    title = column.header.split(" (")[0]
     names = [metric(name).column for name in column.metrics]
     head = Head(
         key=column.key,
-        title=title,
+        title=column.title,
         csv=names or ["row" if column is WORKLOAD else column.key],
         number=bool(names),
         shown=column.rank <= SHOWN_RANK,

@@ -80,14 +80,14 @@ def page(runs: Sequence[Run], gate: Verdict | None = None, own: Sequence[Hypothe
         scaling=curves.scaling(material),
         growth=[
             Growth(
-                name=one_line(name),
+                name=one_line(family.name),
                 metric=metric(fit.metric).title,
                 exponent=f"{fit.p:.2f}",
                 interval=f"{fit.low:.2f} to {fit.high:.2f}",
                 verdict=fit.verdict,
             )
-            for name, fits in material.growth.fits
-            for fit in fits
+            for family in material.growth.curves
+            for fit in family.fits
         ],
         operators=heat.operators(material),
         memory=bars.memory(material),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gradmark.report.model.characters import one_line
 from gradmark.report.model.columns import Column, cells, columns, legend
 from gradmark.report.model.notes import Note
-from gradmark.report.model.sides import FASTEST, TIED, Comparison, Side
+from gradmark.report.model.sides import Comparison, Side
 from gradmark.report.model.suites import Table
 
 if TYPE_CHECKING:  # rich takes 50 ms to import; only printing pays for it
@@ -89,7 +89,7 @@ def _side_grid(side: Side, start: int, end: int) -> "Grid":
     for engine in side.engines[start:end]:
         grid.add_column(_text(engine), justify="right", no_wrap=True)
     for label, texts in side.lines:
-        best = [text.endswith((FASTEST, TIED)) for text in texts]
+        best = side.best.get(label, [False] * len(texts))
         grid.add_row(
             label, *(_text(t, "bold" if b else "none") for t, b in zip(texts[start:end], best[start:end], strict=True))
         )
@@ -127,10 +127,9 @@ def _grid(table: Table, shown: Sequence[Column], console: "Console") -> "Grid":
 
     grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for column in shown:
-        # A remark in brackets goes to a line of its own: it is wider than the numbers.
         header = _text(column.title)
-        if " (" in column.header:
-            header.append("\n(" + column.header.split(" (")[1], "dim")
+        if column.remark:  # on a line of its own: it is wider than the numbers
+            header.append(f"\n({column.remark})", "dim")
         share = WIDEST.get(column.key)
         if share:
             grid.add_column(header, overflow="fold", max_width=max(8, int(console.width * share)), vertical="top")

@@ -51,6 +51,7 @@ def test_an_operation_that_a_plain_object_lacks_is_unsupported(engine):
     name = f"faults.engines:{engine}"
     result = done("inspect", name, "chain", f="softplus")
     assert (result.status, result.message) == ("unsupported", f"{name} has no softplus, which this function needs")
+    assert result.lacks == ["softplus"]
 
 
 def test_an_attribute_that_is_no_operation_is_an_error(tmp_path):

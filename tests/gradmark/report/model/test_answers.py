@@ -44,8 +44,8 @@ def test_the_next_and_the_last_are_named() -> None:
     ("settled", "rounds", "said"),
     [
         (True, 5, " tie"),
-        (False, 2, ": 2 processes do not settle the order; measure again with --full"),
-        (False, 1, ": 1 process does not settle the order; measure again with --full"),
+        (False, 2, ": 2 processes do not settle the order; measure again with --processes 6"),
+        (False, 1, ": 1 process does not settle the order; measure again with --processes 6"),
         (False, 10, ": 10 processes do not settle the order; measure again with --processes 20"),
     ],
 )
@@ -67,4 +67,4 @@ def test_times_that_the_harness_swallowed_give_no_nonsense() -> None:
 
 def test_the_fewest_processes_leave_it_open() -> None:
     row = [standing("a", 1e3, "tied", settled=False, rounds=6), standing("b", 1.3e3, "tied", settled=False, rounds=2)]
-    assert answer(*row).endswith(": 2 processes do not settle the order; measure again with --full")
+    assert answer(*row).endswith(": 2 processes do not settle the order; measure again with --processes 6")

@@ -5,15 +5,15 @@ import msgspec
 import pytest
 
 from gradmark import units
+from gradmark.analyse.growth import Curves
+from gradmark.analyse.scaling import swept
 from gradmark.analyse.suspects import Suspect, sentence
 from gradmark.records import Accuracy, Code, Fit, Instructions, Measurement, Memory, Run, Settings, Warning
 from gradmark.report.model.notes import Note, notes
 
 
-def said(
-    run: Run, fits: Sequence[tuple[str, Sequence[Fit]]] = (), suspects: Sequence[Suspect] = ()
-) -> list[tuple[str, str]]:
-    return [(note.level, note.text) for note in without_harness(notes(run, fits, suspects))]
+def said(run: Run, curves: Sequence[Curves] = (), suspects: Sequence[Suspect] = ()) -> list[tuple[str, str]]:
+    return [(note.level, note.text) for note in without_harness(notes(run, curves, suspects))]
 
 
 def without_harness(found: list[Note]) -> list[Note]:
@@ -70,7 +70,7 @@ def test_a_device_s_memory_is_said(make: Any, engines: list[str], whose: str) ->
 
 def test_nothing_to_say(make: Any) -> None:
     assert said(make.run()) == []
-    assert said(make.run(make.measurement()), [("poly tapegrad", [fit("total", "linear")])]) == []
+    assert said(make.run(make.measurement()), [Curves(make.cell(), [fit("total", "linear")])]) == []
 
 
 @pytest.mark.parametrize(
@@ -97,14 +97,14 @@ def test_nothing_to_say(make: Any) -> None:
         (
             "timeout",
             "warning",
-            "timed out on tapegrad: poly/n=10 (why). The limit is 60 s; raise it: `gradmark run poly/n=10 -e tapegrad` "
-            "with `--timeout`.",
+            "timed out on tapegrad: poly/n=10 (why). Look for a hang, or allow more: "
+            "`gradmark run poly/n=10 -e tapegrad --timeout 120`.",
         ),
         (
             "out-of-memory",
             "warning",
-            "out of memory on tapegrad: poly/n=10 (why). The limit is 8.00 GiB; raise it: "
-            "`gradmark run poly/n=10 -e tapegrad` with `--memory-limit`.",
+            "out of memory on tapegrad: poly/n=10 (why). Allow more: "
+            "`gradmark run poly/n=10 -e tapegrad --memory-limit 16`.",
         ),
         (
             "unsupported",
@@ -114,8 +114,7 @@ def test_nothing_to_say(make: Any) -> None:
         (
             "invalid",
             "warning",
-            "not measurable on tapegrad: poly/n=10 (why). No engine was timed on it. Change the function or its "
-            "inputs.",
+            "not measurable: poly/n=10 (why). No engine was timed on it. Change the function or its inputs.",
         ),
         (
             "skipped",
@@ -139,6 +138,18 @@ def test_equal_failures_are_said_once(make: Any) -> None:
     ]
 
 
+def test_a_function_that_cannot_be_measured_is_said_once_for_all_engines(make: Any) -> None:
+    cells = [make.cell(engine=engine, n=n) for n in (10, 100) for engine in ("a", "b")]
+    ((_, text),) = said(make.run(*(make.failed("invalid", "it is random", cell) for cell in cells)))
+    assert text.startswith("not measurable: poly/n=10, poly/n=100 (it is random). No engine was timed")
+
+
+def test_an_independent_gradient_need_not_be_on_the_same_device(make: Any) -> None:
+    cell = msgspec.structs.replace(make.cell(engine="eng:Cuda"), device="cuda")
+    ((_, text),) = said(make.run(make.failed("wrong-gradient", "why", cell)))
+    assert "`gradmark run poly/n=10 -e eng:Cuda -e finite-difference`" in text
+
+
 def test_warnings_come_first(make: Any) -> None:
     run = make.run(make.failed("skipped"), make.failed("crash", cell=make.cell(n=100)))
     assert [level for level, _ in said(run)] == ["warning", "info"]
@@ -158,6 +169,16 @@ def test_unsupported_rows_with_one_reason_are_said_once(make: Any) -> None:
             "unsupported on tapegrad: matmul, sum, mlp (it has no tensors, and this is a function of tensors).",
         )
     ]
+
+
+def test_missing_operations_are_said_once(make: Any) -> None:
+    lacking = [
+        make.measurement(
+            make.cell(name, n=None), status="unsupported", message=f"tapegrad has no {op}, which …", lacks=[op]
+        )
+        for name, op in (("a", "exp"), ("b", "log"), ("c", "exp"))
+    ]
+    assert said(make.run(*lacking)) == [("info", "unsupported on tapegrad: a, b, c (it lacks exp, log).")]
 
 
 UNSTEADY = (
@@ -184,28 +205,21 @@ def test_unsteady_rows_are_one_note_the_worst_first(make: Any) -> None:
 
 
 def test_growth_and_its_suspects(make: Any) -> None:
-    fits = [("poly tapegrad", [fit("primal", "linear"), fit("total", "superlinear"), fit("tape", "superlinear")])]
+    steep = [fit("primal", "linear"), fit("total", "superlinear"), fit("tape_instructions", "superlinear")]
+    cell = swept(make.cell(), "n")
     suspect = Suspect(grown=fit("total", "superlinear"), key="phase", family="poly/n=*@tape\x1b[1mgrad")
-    (_, first), (_, second) = said(make.run(make.measurement()), fits, [suspect])
+    (_, first), (_, second) = said(make.run(make.measurement()), [Curves(cell, steep)], [suspect])
     assert first == (
-        "poly tapegrad grows faster than linearly: total as n^1.52 (1.40 to 1.60), tape as n^1.52 (1.40 to 1.60). "
-        "`gradmark scale poly` shows the sweep."
+        "poly/n=*@tapegrad grows faster than linearly: total as n^1.52 (1.40 to 1.60), tape as n^1.52 (1.40 to 1.60). "
+        "`gradmark scale poly -e tapegrad` shows the sweep."
     )
     assert second == sentence(suspect).replace("\x1b[1m", "")
 
 
-@pytest.mark.parametrize(
-    ("name", "command"),
-    [
-        ("polygon x", "`gradmark scale polygon`"),
-        ("poly", "`gradmark scale poly`"),
-        ("mlp x", "`gradmark scale WORKLOAD`"),
-    ],
-)
-def test_the_workload_that_is_scaled(make: Any, name: str, command: str) -> None:
-    run = make.run(make.measurement(), make.measurement(make.cell("polygon")))
-    ((_, text),) = said(run, [(name, [fit("total", "superlinear")])])
-    assert command in text
+def test_the_workload_of_a_file_that_is_scaled(make: Any) -> None:
+    family = Curves(swept(make.cell(engine="mine:E", file="my.py"), "n"), [fit("total", "superlinear")])
+    ((_, text),) = said(make.run(make.measurement()), [family])
+    assert "`gradmark scale my.py:poly -e mine:E` shows the sweep" in text
 
 
 @pytest.mark.parametrize(("number", "expected"), [(1000.0, 0), (1001.0, 1), (float("inf"), 1), (float("nan"), 1)])
@@ -310,13 +324,12 @@ def test_a_missing_tool_is_said_once(make: Any) -> None:
     assert said(run) == [
         (
             "info",
-            "no allocations or memory on 2 of 3 rows: memray is not installed; pip install memray. "
+            "no allocs and peak on 2 of 3 rows: memray is not installed; pip install memray. "
             "`gradmark doctor` says how to get them.",
         ),
         (
             "info",
-            "no machine instructions on 2 of 3 rows: valgrind is not installed. "
-            "`gradmark doctor` says how to get them.",
+            "no instrs on 2 of 3 rows: valgrind is not installed. `gradmark doctor` says how to get them.",
         ),
     ]
 
@@ -375,7 +388,7 @@ def test_commands_can_be_pasted(make: Any) -> None:
     ((_, text),) = said(make.run(make.failed("crash", cell=hostile)))
     assert "`gradmark run 'a; rm -rf $HOME/n=10' -e 'e`x`'`" in text
     ((_, text),) = said(make.run(make.failed("crash", cell=make.cell(file="my work.py"))))
-    assert "`gradmark run 'my work.py' -e tapegrad`" in text
+    assert "`gradmark run 'my work.py:poly/n=10' -e tapegrad`" in text
 
 
 def test_summaries_that_were_made_are_taken(make: Any) -> None:

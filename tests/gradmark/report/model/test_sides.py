@@ -80,6 +80,7 @@ def test_ties_are_shown_as_ties(make: Any) -> None:
     found = comparison(run_of(make, ("a", 1000.0), ("b", 1010.0), ("c", 2000.0)))
     row, summary = found.sides
     assert lines(row)["× fastest"] == ["1.00=", "1.01=", "2.00"]
+    assert row.best == {"× fastest": [True, True, False]}
     assert (lines(summary)["fastest"], lines(summary)["tied"]) == (["0", "0", "0"], ["1", "1", "0"])
     assert found.answers == ["poly/n=10: a (1.00 µs) and b (1.01 µs) tie; a is 2.00 times as fast as c"]
 
@@ -88,10 +89,11 @@ def test_two_processes_settle_nothing_that_is_near(make: Any) -> None:
     found = comparison(run_of(make, ("a", 1000.0), ("b", 1300.0), ("c", 2900.0), processes=2))
     row, summary = found.sides
     assert lines(row)["× fastest"] == ["1.00?", "1.30?", "2.90"]
+    assert row.best == {"× fastest": [False, False, False]}
     assert lines(summary)["not settled"] == ["1", "1", "0"]
     assert found.answers == [
-        "poly/n=10: a (1.00 µs) and b (1.30 µs): 2 processes do not settle the order; measure again with --full; a is "
-        "2.90 times as fast as c"
+        "poly/n=10: a (1.00 µs) and b (1.30 µs): 2 processes do not settle the order; measure again with "
+        "--processes 6; a is 2.90 times as fast as c"
     ]
 
 
@@ -131,6 +133,15 @@ def test_engines_that_ran_nothing_are_one_line_and_no_column(make: Any) -> None:
     ]
     assert {engine for side in found.sides for engine in side.engines} == {"a", "b"}
     assert all(side.remarks in ([], LEGEND) for side in found.sides)
+
+
+def test_an_engine_that_lacks_several_operations_ran_nothing_for_one_reason(make: Any) -> None:
+    lacking = [
+        make.measurement(make.cell(name, "d"), status="unsupported", message=f"d has no {op}", lacks=[op])
+        for name, op in (("poly", "exp"), ("dot", "log"))
+    ]
+    found = comparison(run_of(make, ("a", 1000.0), ("b", 2000.0), others=lacking))
+    assert found.absent == ["d ran nothing: it lacks exp, log"]
 
 
 def test_nobody_ran(make: Any) -> None:

@@ -64,4 +64,5 @@ class Run(Record, frozen=True, kw_only=True):
     arguments: list[str] = []  # what was typed after the verb
     planned: list[Cell] = []  # all cells, measured or not yet
     finished: bool = False
+    sources: dict[str, str] = {}  # digests of the user's files that it measures, by path; none in older files
     format_version: int = 1  # what a file has that does not say: defaults are not written

@@ -40,6 +40,7 @@ class Header(Record, frozen=True, kw_only=True):
     arguments: list[str] = []
     engines: list[str] = []
     workloads: list[str] = []
+    sources: dict[str, str] = {}
 
 
 class Planned(Record, frozen=True, kw_only=True):
@@ -236,6 +237,7 @@ def header(run: Run) -> Header:
         cells=len(run.planned),
         engines=list(dict.fromkeys(cell.engine for cell in run.planned)),
         workloads=list(dict.fromkeys(cell.workload for cell in run.planned)),
+        sources=run.sources,
     )
 
 
@@ -299,6 +301,7 @@ def _begun(parts: list[bytes], path: Path) -> Run:
         settings=first.settings,
         planned=planned,
         measurements=[],
+        sources=first.sources,
         format_version=first.format_version,
     )
 

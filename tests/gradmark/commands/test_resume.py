@@ -97,6 +97,31 @@ def test_latest_is_of_the_verb(gradmark, interrupted):
     assert called.out.splitlines()[-1] == f"run file: .gradmark/runs/{first}.jsonl"
 
 
+MINE = """
+from gradmark import workload
+
+@workload(suite="mine", stresses="nothing")
+def square(ops, x):
+    return {body}
+"""
+
+
+@pytest.mark.slow
+def test_a_file_that_was_edited_does_not_go_on(gradmark, interrupted, tmp_path):
+    """Seen: a row of which one half was measured of another function, exit code 0."""
+    file = tmp_path / "mine.py"
+    file.write_text(MINE.format(body="x * x"))
+    resume = advised(interrupted(1, "run", "mine.py", "-e", "tapegrad", *QUICK))
+    file.write_text(MINE.format(body="x * x * x"))
+    called = gradmark(*resume)
+    assert (called.code, called.out) == (2, "")
+    assert called.err == f"gradmark: mine.py changed since run {resume[-1]} began; start a new run\n"
+    file.write_text(MINE.format(body="x * x"))
+    assert gradmark(*resume).code == 0
+    file.write_text(MINE.format(body="x * x * x"))
+    assert gradmark(*resume).code == 0  # it is finished: nothing is measured
+
+
 def until_something_is_kept(process, folder):
     while process.poll() is None:
         for path in folder.glob("*.jsonl"):

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Literal
 
-from gradmark.analyse.paired import quotient, unlike
-from gradmark.records import Comparison, Measurement, Record, Run
+from gradmark.analyse.paired import MEANING, quotient, unlike
+from gradmark.records import Cell, Comparison, Measurement, Record, Run
 from gradmark.records.metric import REGISTRY
 from gradmark.records.order import place_and_coverage_of_shift
 from gradmark.records.times import HARNESS_ERROR_NS, floors
@@ -30,7 +30,7 @@ MOST_EXACT = 10_000
 # Phases that stand for a row, the first that both runs have.
 COMPARED = ("total", "primal")
 
-Word = Literal["faster", "slower", "no difference", "undecided", "unlike runs", "not in both"]
+Word = Literal["faster", "slower", "no difference", "undecided", "not judged", "not in both"]
 
 
 class Change(Record, frozen=True, kw_only=True):
@@ -44,8 +44,7 @@ class Change(Record, frozen=True, kw_only=True):
 class Difference(Record, frozen=True, kw_only=True):
     """One cell in both runs."""
 
-    name: str
-    engine: str
+    cell: Cell
     verdict: Word
     reason: str = ""
     time: Comparison | None = None  # of total, or of primal where there is no total
@@ -53,7 +52,7 @@ class Difference(Record, frozen=True, kw_only=True):
 
 
 def environments(old: Run, new: Run) -> tuple[list[str], list[str]]:
-    """What makes times incomparable, and what else differs, each as `field: old, new`."""
+    """What makes times incomparable, and what else differs, each as `name: old, new` or as two short sentences."""
     before, after = old.environment, new.environment
     names = sorted(before.packages.keys() | after.packages.keys())
     other = [
@@ -63,7 +62,12 @@ def environments(old: Run, new: Run) -> tuple[list[str], list[str]]:
     ]
     if before.commit != after.commit:
         other.append(f"commit: {(before.commit or 'none')[:10]}, {(after.commit or 'none')[:10]}")
-    return unlike(old, new), other
+    settings = [
+        f"old {ours}, new {theirs}"
+        for field in MEANING
+        if (ours := old.settings.words(field)) != (theirs := new.settings.words(field))
+    ]
+    return before.unlike(after) + settings, other
 
 
 def differences(old: Run, new: Run) -> list[Difference]:
@@ -76,17 +80,17 @@ def differences(old: Run, new: Run) -> list[Difference]:
 def _difference(before: Measurement | None, after: Measurement | None, comparable: bool) -> Difference:
     known = before or after
     assert known is not None
-    row, engine = known.cell.row, known.cell.engine
+    cell = known.cell
     if before is None or after is None:
         reason = f"the {'older' if before is None else 'newer'} run lacks it"
-        return Difference(name=row, engine=engine, verdict="not in both", reason=reason)
+        return Difference(cell=cell, verdict="not in both", reason=reason)
     changes = exact_changes(before, after)
     time = _time(before, after)
     if time is None:
         reason = f"no time in both: {before.status}, then {after.status}"
-        return Difference(name=row, engine=engine, verdict="undecided", reason=reason, changes=changes)
-    word, reason = verdict(time) if comparable else ("unlike runs", "")
-    return Difference(name=row, engine=engine, verdict=word, reason=reason, time=time, changes=changes)
+        return Difference(cell=cell, verdict="undecided", reason=reason, changes=changes)
+    word, reason = verdict(time) if comparable else ("not judged", "")
+    return Difference(cell=cell, verdict=word, reason=reason, time=time, changes=changes)
 
 
 def _time(before: Measurement, after: Measurement) -> Comparison | None:
@@ -151,7 +155,7 @@ def verdict(time: Comparison) -> tuple[Word, str]:
     if beyond and (not _beyond(time.typical) or (time.typical > 1.0) != (time.ratio > 1.0)):
         return "undecided", "the fastest blocks changed, but the typical process did not change with them"
     if beyond and least < MANY and not _beyond(time.ratio, NOTICED_BY_FEW):
-        return "undecided", f"so few processes differ by as much from day to day; {MANY} in each run can decide"
+        return "undecided", f"below {MANY} processes, changes under {100 * (NOTICED_BY_FEW - 1):.0f} % are not judged"
     if beyond:
         return ("slower" if time.ratio > 1.0 else "faster"), ""
     assert time.low is not None

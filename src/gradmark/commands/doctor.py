@@ -27,7 +27,10 @@ class Finding:
 @click.command()
 @click.option("--seconds", default=NOISE_S, show_default=True, help="Length of the A/A measurement; 0 leaves it out.")
 def command(seconds: float) -> None:
-    """Look at the clock, the load, the CPU and the tools, and measure this machine's noise."""
+    """Check whether this machine is fit to measure on.
+
+    Looks at the clock, the load, the CPU and the tools, and measures the noise.
+    """
     findings = [*machine(), *tools()]
     if seconds > 0:
         findings += noise(seconds)

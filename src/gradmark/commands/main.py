@@ -17,12 +17,12 @@ VERBS = {
     "hypothesis": "Test a performance claim.",
     "ops": "Measure every operation by itself.",
     "baseline": "Update or show the numbers that must not get worse.",
-    "check": "Has anything become worse?",
+    "check": "Compare with the baseline; fail if anything got worse.",
     "audit": "Plant known faults and show that the gate catches them.",
-    "history": "Kept runs as series, with the changes in them.",
+    "history": "Show how results changed from run to run.",
     "report": "A self-contained HTML page of one run or several.",
     "list": "Workloads, engines, runs.",
-    "doctor": "Is this machine fit to measure on, and what to do about it.",
+    "doctor": "Check whether this machine is fit to measure on.",
 }
 
 

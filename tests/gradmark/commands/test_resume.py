@@ -20,7 +20,7 @@ VERBS = {
     "hypothesis": (["hypothesis", "filtering", *QUICK], "supported    not recording constants", (0,)),
     "scale": (["scale", "poly", *QUICK], "cost = a + b·n^p, n counts operations", (0,)),
     "check": (["check", "expression", "-e", "null"], "pass against gradmark-baseline.json", (0,)),
-    "baseline update": (["baseline", "update", "expression", "-e", "null"], "1 cells, 0 changed; commit it", (0,)),
+    "baseline update": (["baseline", "update", "expression", "-e", "null"], "1 cell, 0 changed; commit it", (0,)),
     "audit": (["audit", "-k", "leak"], "caught  a leak of 1 KiB in each iteration", (0,)),
 }
 

@@ -137,8 +137,8 @@ def test_many_new_cells_are_one_line_and_counted_as_cells():
     passed = [Finding(cell=f"c{k}@e", metric=name, word="pass") for k in range(5) for name in ("total", "forward")]
     gate = Gate(against="b", findings=[*passed, *new])
     assert lines(gate) == [
-        "new          27 cells are not in the baseline; `gradmark baseline update` adds them: w/n=0@e, w/n=1@e, w/n=2@e "
-        "and 24 more",
+        "new          27 cells are not in the baseline; `gradmark baseline update` adds them: w/n=0@e, w/n=1@e, "
+        "w/n=2@e and 24 more",
         "pass against b: 5 cells pass (10 metrics); 27 cells are not in the baseline",
     ]
     assert markdown(gate).count("not in the baseline") == 2

@@ -125,7 +125,8 @@ def noise(seconds: float) -> list[Check]:
         Check(
             good,
             f"noise: with {ARM} processes on each side, equal things differ by up to {100 * error:.1f} % (95th "
-            f"percentile, {len(floors)} processes); the smallest slowdown that can be seen is about {100 * smallest:.0f} %",
+            f"percentile, {len(floors)} processes); the smallest slowdown that can be seen is "
+            f"about {100 * smallest:.0f} %",
             "" if good else "measure with --full (more processes), or on a calmer machine",
         )
     ]

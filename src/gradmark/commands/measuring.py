@@ -180,9 +180,9 @@ def orchestrating(
             Orchestrator(journal.run, journal, known=known, places=places, watch=watch) as orchestrator,
         ):
             yield orchestrator, journal.path
-    except KeyboardInterrupt:
-        click.echo(f"interrupted; go on with: {command_to_resume(journal.run, journal.path)}", err=True)
-        raise click.Abort from None
+    except KeyboardInterrupt as error:
+        advice = f"interrupted; go on with: {command_to_resume(journal.run, journal.path)}"
+        raise click.Abort(advice) from error
     finally:
         journal.close()
 

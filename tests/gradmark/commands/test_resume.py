@@ -49,7 +49,8 @@ def interrupted(gradmark, monkeypatch):
 def advised(called):
     """What the interrupted command says to type."""
     assert (called.code, called.out) == (130, "")
-    (text,) = (line for line in called.err.splitlines() if line.startswith("interrupted; go on with: gradmark "))
+    (text,) = (line for line in called.err.splitlines() if "interrupted" in line)  # it is said once
+    assert text.startswith("interrupted; go on with: gradmark ")
     return shlex.split(text.partition("gradmark ")[2])
 
 
@@ -133,6 +134,21 @@ def until_something_is_kept(process, folder):
                 raise
         time.sleep(0.01)
     raise AssertionError(process.communicate())
+
+
+@pytest.mark.slow
+def test_sigterm_is_an_interruption_too(gradmark, started, tmp_path):
+    """Seen: a job that a batch system ended said nothing of how it goes on."""
+    store = tmp_path / "store"
+    arguments = ["run", "poly", "-e", "null", "--processes", "50", "--no-memory", "--store", store]
+    process = started(*arguments, start_new_session=True)
+    path = until_something_is_kept(process, store)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate()
+    assert process.returncode == 143
+    assert err.splitlines()[-1] == f"interrupted; go on with: gradmark run --resume {path.stem} --store {store}"
+    assert err.count("interrupted") == 1
+    assert "Traceback" not in err
 
 
 @pytest.mark.slow

@@ -79,7 +79,7 @@ def check(name: str) -> None:
     if name in names:
         return
     near = difflib.get_close_matches(name, names, n=3)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(names)}"
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(names)}."
     raise SelectionError(f"no engine is called {name!r}; {hint} Your own is named as package.module:Class")
 
 

@@ -32,11 +32,15 @@ def test_a_dry_run_measures_nothing(gradmark, tmp_path):
     called = gradmark("run", "reuse", "shared", "--dry-run")
     assert called == (
         0,
-        "reuse  tapegrad\nreuse  tapegrad:fresh\nshared/k=4  tapegrad\nshared/k=16  tapegrad\n"
-        "4 cells, 5 processes each\n",
+        "reuse@tapegrad\nreuse@tapegrad:fresh\nshared/k=4@tapegrad\nshared/k=16@tapegrad\n4 cells, 5 processes each\n",
         "",
     )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_one_of_each_is_not_several(gradmark):
+    called = gradmark("run", "expression", "--processes", "1", "--dry-run")
+    assert called.out == "expression@tapegrad\n1 cell, 1 process each\n"
 
 
 def test_full_has_more_sizes_and_processes(gradmark):
@@ -52,18 +56,18 @@ def test_a_keyword_narrows(gradmark):
 @pytest.mark.slow
 def test_without_a_selection_both_short_suites(gradmark):
     lines = gradmark("run", "--dry-run").out.splitlines()
-    assert "poly/n=10  tapegrad" in lines
-    assert lines[lines.index("elementwise/depth=16/n=1  tapegrad") : -1] == [
-        "elementwise/depth=16/n=1  tapegrad",
-        "elementwise/depth=4/n=100000  tapegrad",
-        "matmul/n=8  tapegrad",
-        "matmul/n=256  tapegrad",
-        "broadcast_add/n=1024  tapegrad",
-        "reduce_sum/n=1024  tapegrad",
-        "softplus/n=10000  tapegrad",
-        "logsumexp/n=256  tapegrad",
-        "mlp_step/batch=8/width=32  tapegrad",
-        "mlp_step/batch=128/width=256  tapegrad",
+    assert "poly/n=10@tapegrad" in lines
+    assert lines[lines.index("elementwise/depth=16/n=1@tapegrad") : -1] == [
+        "elementwise/depth=16/n=1@tapegrad",
+        "elementwise/depth=4/n=100000@tapegrad",
+        "matmul/n=8@tapegrad",
+        "matmul/n=256@tapegrad",
+        "broadcast_add/n=1024@tapegrad",
+        "reduce_sum/n=1024@tapegrad",
+        "softplus/n=10000@tapegrad",
+        "logsumexp/n=256@tapegrad",
+        "mlp_step/batch=8/width=32@tapegrad",
+        "mlp_step/batch=128/width=256@tapegrad",
     ]
 
 
@@ -72,7 +76,7 @@ def test_dtypes(gradmark):
     def dry(*arguments):
         return gradmark("run", *arguments, "--dry-run").out.splitlines()[:-1]
 
-    single, double = "reduce_sum/n=1024  tapegrad", "reduce_sum/n=1024/dtype=float64  tapegrad"
+    single, double = "reduce_sum/n=1024@tapegrad", "reduce_sum/n=1024/dtype=float64@tapegrad"
     assert dry("reduce_sum") == [single]
     assert dry("reduce_sum", "--dtype", "float64") == [double]
     assert dry("reduce_sum", "--dtype", "float64", "--dtype", "float32") == [single, double]

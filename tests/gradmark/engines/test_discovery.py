@@ -23,7 +23,12 @@ def test_by_module_path():
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("tapegrat", "did you mean tapegrad"), ("zzz", "there are: null, python-floats"), ("Null", "did you mean null")],
+    [
+        ("tapegrat", "did you mean tapegrad"),
+        ("zzz", "there are: null, python-floats"),
+        ("zzz", "tinygrad. Your own is named"),
+        ("Null", "did you mean null"),
+    ],
 )
 def test_wrong_names(name, message):
     with pytest.raises(SelectionError, match=f"no engine is called '{name}'; {message}"):

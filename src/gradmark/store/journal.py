@@ -288,10 +288,7 @@ def read(data: bytes, path: Path) -> tuple[Run, int]:
 def _begun(parts: list[bytes], path: Path) -> Run:
     """The run as its first two lines have it."""
     first = header_of(parts[0], path)
-    try:
-        planned = _PLANNED.decode(parts[1]).planned
-    except msgspec.MsgspecError as error:
-        raise _damaged(path, 2, str(error)) from error
+    planned = planned_of(parts[1], path)
     return Run(
         id=first.id,
         started=first.started,
@@ -311,6 +308,16 @@ def header_of(line: bytes, path: Path) -> Header:
     first = _HEADER.decode(line)
     document.refuse_newer(first.format_version, path)
     return first
+
+
+def planned_of(line: bytes, path: Path) -> list[Cell]:
+    """The cells in the second line of a file that is a journal."""
+    if not line.endswith(b"\n"):
+        raise _damaged(path, 2, "the line is cut short")
+    try:
+        return _PLANNED.decode(line).planned
+    except msgspec.MsgspecError as error:
+        raise _damaged(path, 2, str(error)) from error
 
 
 def _damaged(path: Path, line: int, reason: str) -> StoreError:

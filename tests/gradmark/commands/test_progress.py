@@ -10,7 +10,7 @@ from gradmark.measure.orchestrator import Step
 
 
 def sample(done, number, total=160, rounds=5):
-    return Step("sample", done, total, "poly/n=1000 tapegrad", number, rounds)
+    return Step("sample", done, total, "poly/n=1000@tapegrad", number, rounds)
 
 
 @pytest.mark.parametrize(

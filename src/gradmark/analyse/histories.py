@@ -218,15 +218,15 @@ def _machine(run: Run, names: dict[tuple[object, ...], str]) -> str:
         words = [
             here.cpu,
             here.machine,
-            f"{here.cores} cores",
+            f"{here.cores} core{'s' * (here.cores != 1)}",
             units.size(here.memory_bytes) if here.memory_bytes else "",
             here.os,
             f"Python {here.python}",
             f"governor {here.governor}" if here.governor else "",
-            f"threads: {how.threads}",
+            f"{how.threads} thread{'s' * (how.threads != 1)}",
             f"blocks of {units.time(how.block_ns)}",
             "" if how.pin else "not pinned",
-            "full" if how.full else "",
+            "--full" if how.full else "",
             "forked workers" if how.forked else "",
         ]
         name = ", ".join(word for word in words if word)

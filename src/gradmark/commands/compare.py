@@ -121,16 +121,18 @@ def _numbers(time: "Comparison | None") -> str:
 def _why(time: "Comparison") -> Iterator[str]:
     """What the processes say."""
     from gradmark import units
+    from gradmark.report.model.characters import plural
 
     if time.typical is None or time.low is None or time.high is None or time.coverage is None:
         return
-    processes = " and ".join(map(str, dict.fromkeys(time.processes)))
+    first, second = time.processes
+    processes = f"{plural(first, 'process')} each" if first == second else f"{first} and {second} processes"
     kind = f"{100 * time.coverage:.0f} % interval" if time.is_interval else "range"
     yield (
         f"typical process {units.percent(time.typical)} "
         f"({kind} {units.percent(time.low)} to {units.percent(time.high)})"
     )
-    yield f"p = {time.p_value:.2g}, {processes} processes{' each' * (time.processes[0] == time.processes[1])}"
+    yield f"p = {time.p_value:.2g}, {processes}"
 
 
 def _changed(change: "Change") -> str:

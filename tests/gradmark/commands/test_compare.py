@@ -113,6 +113,8 @@ def test_only_what_changed(compared):
 def test_runs_of_another_length_use_all_their_processes(compared):
     lines = compared([measured("w")], [measured("w", 2.0, processes=4)])
     assert "    p = 0.016, 5 and 4 processes" in lines
+    lines = compared([measured("w", processes=1)], [measured("w", 2.0, processes=1)])
+    assert "    p = 1, 1 process each" in lines
 
 
 def test_empty_runs(compared):

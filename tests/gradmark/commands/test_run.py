@@ -179,7 +179,7 @@ def test_csv(gradmark, finished):
         (["poly", "-k", "zz"], "no selected row has 'zz' in its name; the workloads are: poly"),
         (["none.py"], "there is no file none.py; expected a Python file with workloads, or a workload's name"),
         (["--resume", "latest"], "no unfinished run of `gradmark run` in .gradmark/runs; `gradmark list runs` shows"),
-        (["--resume", "2026"], "no run in .gradmark/runs match '2026'; the newest are: none"),
+        (["--resume", "2026"], "no run in .gradmark/runs matches '2026'; the newest are: none"),
         (["expression", "-e", "json:Nope"], "json has no 'Nope'; it has: "),
         (["expression", "-e", "no_such_module:Engine"], "engine 'no_such_module:Engine' cannot be imported: "),
         (["--resume", "none.json"], "none.json cannot be read: No such file or directory"),

@@ -226,7 +226,7 @@ def _machine(run: Run, names: dict[tuple[object, ...], str]) -> str:
             f"{how.threads} thread{'s' * (how.threads != 1)}",
             f"blocks of {units.time(how.block_ns)}",
             "" if how.pin else "not pinned",
-            "full" if how.full else "",
+            "--full" if how.full else "",
             "forked workers" if how.forked else "",
         ]
         name = ", ".join(word for word in words if word)

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Literal
 
-from gradmark.analyse.paired import quotient, unlike
-from gradmark.records import Comparison, Measurement, Record, Run
+from gradmark.analyse.paired import MEANING, quotient, unlike
+from gradmark.records import Cell, Comparison, Measurement, Record, Run
 from gradmark.records.metric import REGISTRY
 from gradmark.records.number import OF_ROW
 from gradmark.records.order import place_and_coverage_of_shift
@@ -29,7 +29,7 @@ LEAST_PROCESSES = 4
 # Pairs of processes up to which the exact test takes milliseconds; beyond, its limit is right to four digits.
 MOST_EXACT = 10_000
 
-Word = Literal["faster", "slower", "no difference", "undecided", "unlike runs", "not in both"]
+Word = Literal["faster", "slower", "no difference", "undecided", "not judged", "not in both"]
 
 
 class Change(Record, frozen=True, kw_only=True):
@@ -43,8 +43,7 @@ class Change(Record, frozen=True, kw_only=True):
 class Difference(Record, frozen=True, kw_only=True):
     """One cell in both runs."""
 
-    name: str
-    engine: str
+    cell: Cell
     verdict: Word
     reason: str = ""
     time: Comparison | None = None  # of total, or of primal where there is no total
@@ -52,7 +51,7 @@ class Difference(Record, frozen=True, kw_only=True):
 
 
 def environments(old: Run, new: Run) -> tuple[list[str], list[str]]:
-    """What makes times incomparable, and what else differs, each as `field: old, new`."""
+    """What makes times incomparable, and what else differs, each as `name: old, new` or as two short sentences."""
     before, after = old.environment, new.environment
     names = sorted(before.packages.keys() | after.packages.keys())
     other = [
@@ -62,7 +61,12 @@ def environments(old: Run, new: Run) -> tuple[list[str], list[str]]:
     ]
     if before.commit != after.commit:
         other.append(f"commit: {(before.commit or 'none')[:10]}, {(after.commit or 'none')[:10]}")
-    return unlike(old, new), other
+    settings = [
+        f"old {ours}, new {theirs}"
+        for field in MEANING
+        if (ours := old.settings.words(field)) != (theirs := new.settings.words(field))
+    ]
+    return before.unlike(after) + settings, other
 
 
 def differences(old: Run, new: Run) -> list[Difference]:
@@ -75,17 +79,17 @@ def differences(old: Run, new: Run) -> list[Difference]:
 def _difference(before: Measurement | None, after: Measurement | None, comparable: bool) -> Difference:
     known = before or after
     assert known is not None
-    row, engine = known.cell.row, known.cell.engine
+    cell = known.cell
     if before is None or after is None:
         reason = f"the {'older' if before is None else 'newer'} run lacks it"
-        return Difference(name=row, engine=engine, verdict="not in both", reason=reason)
+        return Difference(cell=cell, verdict="not in both", reason=reason)
     changes = exact_changes(before, after)
     time = _time(before, after)
     if time is None:
         reason = f"no time in both: {before.status}, then {after.status}"
-        return Difference(name=row, engine=engine, verdict="undecided", reason=reason, changes=changes)
-    word, reason = verdict(time) if comparable else ("unlike runs", "")
-    return Difference(name=row, engine=engine, verdict=word, reason=reason, time=time, changes=changes)
+        return Difference(cell=cell, verdict="undecided", reason=reason, changes=changes)
+    word, reason = verdict(time) if comparable else ("not judged", "")
+    return Difference(cell=cell, verdict=word, reason=reason, time=time, changes=changes)
 
 
 def _time(before: Measurement, after: Measurement) -> Comparison | None:

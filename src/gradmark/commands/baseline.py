@@ -42,6 +42,7 @@ def update(
     import msgspec
 
     from gradmark.gate import configuration
+    from gradmark.report.model.characters import plural
     from gradmark.store import baselines
 
     path = file or baselines.FILE
@@ -55,7 +56,7 @@ def update(
         renewed = baselines.joined(before, renewed, run.planned)
     baselines.save(renewed, path)
     changed = _changes(baselines.renamed(before, run.planned), renewed) if before is not None else len(renewed.cells)
-    click.echo(f"{path}: {len(renewed.cells)} cells, {changed} changed; commit it")
+    click.echo(f"{path}: {plural(len(renewed.cells), 'cell')}, {changed} changed; commit it")
     for name, kept in renewed.cells.items():
         if kept.status != "ok":
             click.echo(f"{kept.status}: {name}")

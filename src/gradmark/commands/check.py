@@ -52,11 +52,11 @@ def command(
     pairs: int,
     invocation: Invocation,
 ) -> None:
-    """Has anything become worse?
+    """Compare with the baseline; fail if anything got worse.
 
     Exact metrics (allocations, leaks, peak memory, tape instructions, gradient error) are compared with
     gradmark-baseline.json, which takes seconds. With --against, they and times are compared with another revision,
-    measured side by side. Exit code 0: no; 1: yes; 2: wrong usage; 3: inconclusive.
+    measured side by side. Exit code 0: pass; 1: fail; 2: wrong usage; 3: inconclusive.
     """
     from gradmark.gate.configuration import read
     from gradmark.records.finding import EXIT_CODES

@@ -1,6 +1,6 @@
 """`gradmark compare`: two runs, row by row, and what differs between them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,7 +8,7 @@ import click
 
 if TYPE_CHECKING:
     from gradmark.analyse.unpaired import Change, Difference
-    from gradmark.records import Comparison
+    from gradmark.records import Cell, Comparison, Run
 
 COLOURS = {"faster": "green", "slower": "red"}
 # Old, new and change with the gaps between them, then the longest verdict: what is left of 80 columns is for names.
@@ -17,8 +17,8 @@ LEGEND = """\
 Times are the fastest blocks over all processes; the change is their quotient.
 Slower or faster: both it and the typical process changed by more than {noticed:.0f} %
 (with fewer than {many} processes, the fastest block by {by_few:.0f} %), and an exact
-Mann-Whitney test of all processes has p ≤ {level:g}. The interval is of the change
-of the typical process (Hodges-Lehmann), with its true coverage."""
+Mann-Whitney test of all processes has p ≤ {level:g}."""
+INTERVAL = "Interval: change of the typical process (Hodges-Lehmann)."
 
 
 @click.command()
@@ -27,7 +27,7 @@ of the typical process (Hodges-Lehmann), with its true coverage."""
 @click.option("--changed", is_flag=True, help="Only rows that differ.")
 @click.option("--store", type=click.Path(path_type=Path), default=None, help="Folder of run files.")
 def command(old: str, new: str, changed: bool, store: Path | None) -> None:
-    """Compare two kept runs: OLD and NEW are ids, starts of ids, files, or `latest`.
+    """Compare two kept runs. OLD and NEW are ids, starts of ids, files, or `latest`; NEW defaults to `latest`.
 
     Nothing is gated: two runs of different days also differ by what else the machine did. `gradmark check --against`
     measures both sides in turns.
@@ -38,6 +38,7 @@ def command(old: str, new: str, changed: bool, store: Path | None) -> None:
 
     folder = store or runs.FOLDER
     before, after = (runs.load(runs.find(name, folder, runs.SHOWN_VERBS)) for name in (old, new))
+    refuse_same(before, after)
     unlike, other = environments(before, after)
     click.echo(f"old {before.id}  {before.started}\nnew {after.id}  {after.started}")
     for text in unlike:
@@ -50,20 +51,45 @@ def command(old: str, new: str, changed: bool, store: Path | None) -> None:
     shown = [d for d in rows if not changed or d.changes or d.verdict not in ("no difference", "undecided")]
     if shown:
         click.echo(f"\n{'':{NAMES}}{'old':>10}{'new':>11}{'change':>10}")
+    names = names_of([difference.cell for difference in rows])
     for difference in shown:
-        click.echo("\n".join(lines(difference)))
+        click.echo("\n".join(lines(difference, names[difference.cell.id])))
     counts = {verdict: sum(d.verdict == verdict for d in rows) for verdict in dict.fromkeys(d.verdict for d in rows)}
     click.echo("\n" + (", ".join(f"{count} {verdict}" for verdict, count in counts.items()) or "Both runs are empty."))
     if any(d.time is not None for d in shown):
         shares = {"noticed": 100 * (NOTICED - 1), "by_few": 100 * (NOTICED_BY_FEW - 1)}
         click.echo(LEGEND.format(**shares, many=MANY, level=LEVEL))
+    if any(d.time is not None and d.time.is_interval for d in shown if _explained(d)):
+        click.echo(INTERVAL)
 
 
-def lines(difference: "Difference") -> Iterator[str]:
+def refuse_same(old: "Run", new: "Run") -> None:
+    """Raises if a run would be compared with itself."""
+    from gradmark.errors import SelectionError
+
+    if old.id == new.id:
+        raise SelectionError(
+            f"OLD and NEW are the same run ({old.id}); name two runs, or an older one than the latest: "
+            "`gradmark list runs` shows them"
+        )
+
+
+def names_of(cells: "Sequence[Cell]") -> dict[str, str]:
+    """The name of each cell by its id, `poly/n=10@tapegrad`; with its file where that alone tells it from another."""
+    from collections import Counter
+
+    def short(cell: "Cell") -> str:
+        return f"{cell.row}@{cell.engine}" + (f" ({cell.side})" if cell.side else "")
+
+    counts = Counter(map(short, cells))
+    return {cell.id: short(cell) if counts[short(cell)] == 1 else cell.id for cell in cells}
+
+
+def lines(difference: "Difference", name: str) -> Iterator[str]:
     """One row: times, change, verdict; below it why, where that is not plain, and what else changed."""
     from gradmark.report.model.characters import one_line
 
-    name = f"{one_line(difference.name)} {one_line(difference.engine)}"
+    name = one_line(name)
     if len(name) > NAMES:
         yield name
         name = ""
@@ -71,10 +97,14 @@ def lines(difference: "Difference") -> Iterator[str]:
     yield f"{name:{NAMES}}{_numbers(difference.time):{NUMBERS}}  {word}".rstrip()
     if difference.reason:
         yield f"    {one_line(difference.reason)}"
-    if difference.time is not None and difference.verdict != "no difference":
+    if difference.time is not None and _explained(difference):
         yield from (f"    {text}" for text in _why(difference.time))
     for change in difference.changes:
         yield f"    {_changed(change)}"
+
+
+def _explained(difference: "Difference") -> bool:
+    return difference.verdict != "no difference"
 
 
 def _numbers(time: "Comparison | None") -> str:
@@ -91,16 +121,18 @@ def _numbers(time: "Comparison | None") -> str:
 def _why(time: "Comparison") -> Iterator[str]:
     """What the processes say."""
     from gradmark import units
+    from gradmark.report.model.characters import plural
 
     if time.typical is None or time.low is None or time.high is None or time.coverage is None:
         return
-    processes = " and ".join(map(str, dict.fromkeys(time.processes)))
+    first, second = time.processes
+    processes = f"{plural(first, 'process')} each" if first == second else f"{first} and {second} processes"
     kind = f"{100 * time.coverage:.0f} % interval" if time.is_interval else "range"
     yield (
         f"typical process {units.percent(time.typical)} "
         f"({kind} {units.percent(time.low)} to {units.percent(time.high)})"
     )
-    yield f"p = {time.p_value:.2g}, {processes} processes{' each' * (time.processes[0] == time.processes[1])}"
+    yield f"p = {time.p_value:.2g}, {processes}"
 
 
 def _changed(change: "Change") -> str:

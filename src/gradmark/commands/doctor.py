@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,10 +12,12 @@ NOISE_S = 5.0
 # Processes in each arm of a simulated comparison, and how many of these are drawn.
 ARM = 3
 DRAWS = 2000
+# As wide as a terminal that nobody has widened.
+WIDTH = 80
 
 
 @dataclass(frozen=True)
-class Finding:
+class Check:
     """One thing that was looked at."""
 
     good: bool
@@ -27,88 +28,105 @@ class Finding:
 @click.command()
 @click.option("--seconds", default=NOISE_S, show_default=True, help="Length of the A/A measurement; 0 leaves it out.")
 def command(seconds: float) -> None:
-    """Look at the clock, the load, the CPU and the tools, and measure this machine's noise."""
-    findings = [*machine(), *tools()]
+    """Check whether this machine is fit to measure on.
+
+    Looks at the clock, the load, the CPU and the tools, and measures the noise.
+    """
+    checks = [*machine(), *tools()]
     if seconds > 0:
-        findings += noise(seconds)
-    for finding in findings:
-        mark = click.style("ok  ", fg="green") if finding.good else click.style("look", fg="yellow", bold=True)
-        click.echo(f"{mark}  {finding.what}")
-        if finding.advice:
-            click.echo(f"      {finding.advice}")
+        checks += noise(seconds)
+    for check in checks:
+        mark = click.style("ok  ", fg="green") if check.good else click.style("look", fg="yellow", bold=True)
+        first, *rest = [*wrapped(check.what), *(wrapped(check.advice) if check.advice else [])]
+        click.echo(f"{mark}  {first}")
+        for line in rest:
+            click.echo(f"      {line}")
 
 
-def machine() -> Iterator[Finding]:
+def wrapped(text: str) -> list[str]:
+    """The lines of a text that stands beside a mark."""
+    import textwrap
+
+    return textwrap.wrap(text, WIDTH - len("look  "))
+
+
+def machine() -> Iterator[Check]:
     """Clock, cores, load, memory, frequency, virtualisation."""
     from gradmark.measure import environment
     from gradmark.measure.worker.timer import clock_resolution_ns
     from gradmark.units import size
 
     resolution = clock_resolution_ns()
-    yield Finding(resolution < 1000, f"clock: steps of {resolution:.0f} ns")
+    yield Check(resolution < 1000, f"clock: steps of {resolution:.0f} ns")
     cores = environment.cores()
-    yield Finding(cores >= 2, f"cores: {cores} ({environment.cpu()})", "" if cores >= 2 else "the only core is shared")
+    yield Check(cores >= 2, f"cores: {cores} ({environment.cpu()})", "" if cores >= 2 else "the only core is shared")
     if hasattr(os, "getloadavg"):
         load = os.getloadavg()[0]
         calm = load < 0.5 * cores
-        yield Finding(calm, f"load: {load:.2f} over the last minute", "" if calm else "close other programs, then wait")
+        yield Check(calm, f"load: {load:.2f} over the last minute", "" if calm else "close other programs, then wait")
     free = _free_bytes()
     if free is not None:
-        yield Finding(free > 2 << 30, f"free memory: {size(free)}", "" if free > 2 << 30 else "close other programs")
+        yield Check(free > 2 << 30, f"free memory: {size(free)}", "" if free > 2 << 30 else "close other programs")
     governor = environment.governor()
     if governor is None:
-        yield Finding(False, "CPU frequency governor: not shown by this system", "the frequency may change unseen")
+        yield Check(False, "CPU frequency governor: not shown by this system", "the frequency may change unseen")
     else:
         steady = governor == "performance"
         advice = "" if steady else "`sudo cpupower frequency-set -g performance` keeps the frequency steady"
-        yield Finding(steady, f"CPU frequency governor: {governor}", advice)
+        yield Check(steady, f"CPU frequency governor: {governor}", advice)
     host = environment.virtualisation()
     advice = "others may use the same hardware: trust ratios of interleaved runs, not times" if host else ""
-    yield Finding(host is None, f"virtualisation: {host or 'none seen'}", advice)
+    yield Check(host is None, f"virtualisation: {host or 'none seen'}", advice)
 
 
-def tools() -> Iterator[Finding]:
+def tools() -> Iterator[Check]:
     """memray and valgrind: without them some columns stay empty."""
     try:
         import memray  # noqa: F401
 
-        yield Finding(True, "memray: installed; allocations and bytes can be counted")
+        yield Check(True, "memray: installed; allocations and bytes can be counted")
     except ImportError:
-        yield Finding(False, "memray: not installed", "pip install memray (Linux and macOS); until then memory is n/a")
+        yield Check(False, "memray: not installed", "pip install memray (Linux and macOS); until then memory is n/a")
     if shutil.which("valgrind"):
-        yield Finding(True, "valgrind: installed; --instructions can be used")
+        yield Check(True, "valgrind: installed; --instructions can be used")
     else:
-        yield Finding(False, "valgrind: not installed", "install it with the system's packages to use --instructions")
+        yield Check(False, "valgrind: not installed", "install it with the system's packages to use --instructions")
 
 
-def noise(seconds: float) -> list[Finding]:
+def noise(seconds: float) -> list[Check]:
     """The same work in fresh processes, compared with itself: how different can equal things look here?"""
     import time
 
+    from gradmark.commands.progress import working
     from gradmark.measure import process
     from gradmark.measure.job import Job
     from gradmark.records import Cell, Settings
+    from gradmark.report.model.characters import plural
 
     cell = Cell(engine="python-floats", workload="poly", suite="scalar", params={"n": 1000})
     floors: list[float] = []
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        result = process.run(Job(kind="time", cell=cell, settings=Settings()))
-        if result.sample is None:
-            return [Finding(False, f"noise: could not be measured: {result.message}")]
-        floors.append(result.sample.phases["primal"].floor_ns)
-        print(f"\rmeasuring noise: {len(floors)} processes", end="", file=sys.stderr, flush=True)
-    print(f"\r{'':40}\r", end="", file=sys.stderr)
+    with working(f"measuring noise for {seconds:g} s"):
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            result = process.run(Job(kind="time", cell=cell, settings=Settings()))
+            if result.sample is None:
+                return [Check(False, f"noise: could not be measured: {result.message}")]
+            floors.append(result.sample.phases["primal"].floor_ns)
     if len(floors) < 2 * ARM:
-        return [Finding(False, f"noise: only {len(floors)} processes in {seconds:g} s", "give it more with --seconds")]
+        return [
+            Check(
+                False, f"noise: only {plural(len(floors), 'process')} in {seconds:g} s", "give it more with --seconds"
+            )
+        ]
     error = aa_error(floors)
     smallest = max(0.01, 2 * error)
     good = error < 0.03
     return [
-        Finding(
+        Check(
             good,
-            f"noise: with {ARM} processes an arm, equal things differ by up to {error:.1%} (p95 of floors, "
-            f"{len(floors)} processes); the smallest slowdown that can be seen is about {smallest:.0%}",
+            f"noise: with {ARM} processes on each side, equal things differ by up to {100 * error:.1f} % (95th "
+            f"percentile, {len(floors)} processes); the smallest slowdown that can be seen is "
+            f"about {100 * smallest:.0f} %",
             "" if good else "measure with --full (more processes), or on a calmer machine",
         )
     ]

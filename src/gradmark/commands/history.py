@@ -83,10 +83,10 @@ def _refuse_unknown(name: str) -> None:
 
 
 def _selected(cell: "Cell", select: tuple[str, ...]) -> bool:
-    """Whether a cell was asked for: by its suite, its workload, or its row."""
+    """Whether a cell was asked for: by its suite, its workload, its row, or the row with its engine."""
+    names = (cell.workload, cell.row, f"{cell.row}@{cell.engine}")
     return not select or any(
-        pattern == cell.suite or fnmatch.fnmatchcase(cell.workload, pattern) or fnmatch.fnmatchcase(cell.row, pattern)
-        for pattern in select
+        pattern == cell.suite or any(fnmatch.fnmatchcase(name, pattern) for name in names) for pattern in select
     )
 
 
@@ -106,6 +106,7 @@ def show(found: "Histories") -> None:
 
 def _lines(found: "Histories", machine: str) -> "Iterator[str]":
     from gradmark.records.metric import metric
+    from gradmark.report.model.characters import plural
     from gradmark.units import percent, text
 
     unit = metric(found.metric).unit
@@ -117,7 +118,8 @@ def _lines(found: "Histories", machine: str) -> "Iterator[str]":
         if series.machine == machine:
             first, last = series.points[0].number.value, series.points[-1].number.value
             count, moved = len(series.points), f" ({percent(last / first)})" if first else ""
-            yield f"  {series.cell}  {count} run{'s' * (count != 1)}  {text(unit, first)} → {text(unit, last)}{moved}"
+            numbers = f"{text(unit, first)} → {text(unit, last)}{moved}" if count > 1 else text(unit, first)
+            yield f"  {series.cell}  {plural(count, 'run')}  {numbers}"
             yield from (f"    {_words(change)}" for change in series.changes)
 
 

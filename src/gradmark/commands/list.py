@@ -33,12 +33,19 @@ def command(what: str, store: Path | None) -> None:
 
 def workloads() -> None:
     """Suite by suite, with sizes and what each is hard on."""
+    from gradmark.workloads.row import listed
     from gradmark.workloads.selection import available
 
     click.echo("workloads")
     for workload in available():
-        sizes = "; ".join(f"{key}: {', '.join(map(str, values))}" for key, values in workload.sizes.items())
+        sizes = "; ".join(f"{key}: {', '.join(map(_quoted, listed(workload, key)))}" for key in workload.sizes)
         click.echo(f"  {workload.suite}  {workload.name:18} {workload.stresses}{f'  ({sizes})' if sizes else ''}")
+
+
+def _quoted(value: object) -> str:
+    """A value of a size; one with a comma in it is not two."""
+    text = str(value)
+    return f"'{text}'" if "," in text else text
 
 
 def engines() -> None:
@@ -87,7 +94,8 @@ def lines(run: "Listed", columns: int) -> "Iterator[str]":
         yield f"      {one_line(run.problem)}"
         return
     when = run.started[:16].replace("T", " ")
-    yield f"  {one_line(run.id)}  {when}  {one_line(run.verb):{VERB}}  {state(run)}"
+    verb = one_line(run.verb).partition(" ")[0]  # of `baseline` only `update` measures
+    yield f"  {one_line(run.id)}  {when}  {verb:{VERB}}  {state(run)}"
     room = columns - len("      " + " on ")
     engines = few(run.engines, room // 2)
     yield f"      {few(run.workloads, room - len(engines))} on {engines}"
@@ -97,8 +105,10 @@ def lines(run: "Listed", columns: int) -> "Iterator[str]":
 
 def state(run: "Listed") -> str:
     """How many cells ran, or how much of an unfinished run is done."""
+    from gradmark.report.model.characters import plural
+
     if run.finished:
-        return f"{run.ok} of {run.cells} cells ok"
+        return f"{run.ok} of {plural(run.cells, 'cell')} ok"
     return f"{'running' if run.running else 'interrupted'}, {run.share:.0%} done"
 
 

@@ -1,7 +1,11 @@
 """The command `gradmark`. Verbs are imported when they are used, so that `--help` answers at once."""
 
+import contextlib
 import importlib
+import signal
 import sys
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -57,13 +61,36 @@ def gradmark() -> None:
     """A benchmark laboratory for automatic-differentiation engines."""
 
 
-def main(arguments: list[str] | None = None) -> Any:
-    """The entry point. Exit codes: 0 pass, 1 fail, 2 wrong usage, 3 inconclusive, 130 interrupted."""
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came: a batch system or a CI server ends a job. It is an interruption like any other."""
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    """While it lasts SIGTERM interrupts, so that workers end and the advice on how to go on is given."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one ends the process at once
+        raise Terminated
+
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, interrupt)
     try:
-        return gradmark.main(args=arguments, prog_name="gradmark", standalone_mode=False)
-    except click.exceptions.Abort:
-        print("interrupted", file=sys.stderr)
-        sys.exit(130)
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """The entry point. Exit codes: 0 pass, 1 fail, 2 wrong usage, 3 inconclusive, 130 interrupted, 143 terminated."""
+    try:
+        with _terminable():
+            return gradmark.main(args=arguments, prog_name="gradmark", standalone_mode=False)
+    except click.exceptions.Abort as error:
+        print(str(error) or "interrupted", file=sys.stderr)
+        sys.exit(143 if isinstance(error.__cause__, Terminated) else 130)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

@@ -5,6 +5,7 @@ to go on after an interruption.
 """
 
 import contextlib
+import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -157,9 +158,11 @@ def orchestrating(
 
     The plan is made only for a new run. A run that is finished is opened to be shown: nothing is measured.
     """
+    import msgspec
+
     from gradmark.commands.progress import progress
     from gradmark.measure.orchestrator import Orchestrator, begin
-    from gradmark.store import runs
+    from gradmark.store import runs, sources
 
     known: Sequence[Measurement] = ()
     if invocation.begun is not None and invocation.path is not None:
@@ -172,16 +175,18 @@ def orchestrating(
         planned = plan()
         runs.ready(invocation.store)
         known = planned.known
-        journal = runs.Journal.begin(begin(planned), invocation.store)
+        begun = begin(planned)
+        begun = msgspec.structs.replace(begun, sources=sources.digests(begun.planned))
+        journal = runs.Journal.begin(begun, invocation.store)
     try:
         with (
             progress() as watch,
             Orchestrator(journal.run, journal, known=known, places=places, watch=watch) as orchestrator,
         ):
             yield orchestrator, journal.path
-    except KeyboardInterrupt:
-        click.echo(f"interrupted; go on with: {command_to_resume(journal.run, journal.path)}", err=True)
-        raise click.Abort from None
+    except KeyboardInterrupt as error:
+        advice = f"interrupted; go on with: {command_to_resume(journal.run, journal.path)}"
+        raise click.Abort(advice) from error
     finally:
         journal.close()
 
@@ -233,6 +238,7 @@ def _begun(name: str, verb: str, store: Path) -> tuple[Path, Run]:
         )
     if not begun.finished:
         _refuse_elsewhere(begun)
+        _refuse_edited(begun)
     return path, begun
 
 
@@ -246,3 +252,14 @@ def _refuse_elsewhere(begun: Run) -> None:
         raise UnlikeRunsError(
             f"run {begun.id} was begun elsewhere ({'; '.join(differences)}); unlike runs are not mixed: start a new one"
         )
+
+
+def _refuse_edited(begun: Run) -> None:
+    """Raises if the rest of a run would be measured of another function, or with another engine, of the same name."""
+    from gradmark.errors import UnlikeRunsError
+    from gradmark.store import sources
+
+    changed = sources.changed(begun.sources)
+    if changed:
+        names = ", ".join(map(os.path.relpath, changed))
+        raise UnlikeRunsError(f"{names} changed since run {begun.id} began; start a new run")

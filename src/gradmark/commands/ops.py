@@ -1,5 +1,6 @@
 """`gradmark ops`: operator by operator, what each costs and how exact it is."""
 
+import itertools
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -62,10 +63,12 @@ def print_operations(engine: str, found: Sequence[Operation], dtype: str | None 
         return
     table = Table(title=Text(f"operations of {shown.title}"), title_justify="left")
     table.add_column("operation")
-    for heading in shown.heads:
+    # a column without any number, such as allocs with --no-memory, says nothing
+    known = [any(line.numbers and line.numbers[k] is not None for line in shown.lines) for k in range(len(shown.heads))]
+    for heading in itertools.compress(shown.heads, known):
         table.add_column(heading, justify="right")
     for line in shown.lines:
-        texts = line.texts or [line.problem]
+        texts = itertools.compress(line.texts, known) if line.texts else [line.problem]
         table.add_row(line.name, *(Text(text) for text in texts))
     console.print(table)
     console.print(shown.note)

@@ -131,9 +131,11 @@ class Pace:
 
 def line(step: "Step", left_s: float | None) -> str:
     """A step as a line of a log: `round 2 of 5: 37 of 160 samples, about 40 s left`."""
-    what = "samples" if step.kind == "sample" else "cells"
+    from gradmark.report.model.characters import plural
+
+    total = plural(step.total, "sample" if step.kind == "sample" else "cell")
     left = f", about {duration(left_s)} left" if left_s is not None else ""
-    return f"{_stage(step)}: {step.done} of {step.total} {what}{left}"
+    return f"{_stage(step)}: {step.done} of {total}{left}"
 
 
 def duration(seconds: float) -> str:

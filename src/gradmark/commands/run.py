@@ -48,6 +48,7 @@ def command(
     Exit code 1 when a row fails: a wrong gradient, an error, a crash, a timeout; or when nothing ran.
     """
     from gradmark.measure.plan import Plan
+    from gradmark.report.model.characters import plural
     from gradmark.store import runs
     from gradmark.workloads.selection import select_rows
 
@@ -60,8 +61,9 @@ def command(
     if dry_run:
         planned = plan()
         for cell in planned.cells:
-            click.echo(f"{cell.row}  {cell.engine}")
-        click.echo(f"{len(planned.cells)} cells, {planned.settings.processes} processes each")
+            click.echo(f"{cell.row}@{cell.engine}")
+        cells, processes = plural(len(planned.cells), "cell"), plural(planned.settings.processes, "process")
+        click.echo(f"{cells}, {processes} each")
         return
     ready(json_file, html_file)
     run, path = measure(invocation, plan)

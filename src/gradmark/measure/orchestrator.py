@@ -144,7 +144,7 @@ class Orchestrator:
             for done, (cell, result) in enumerate(inspected, 1):
                 self._remember(cell, result)
                 self._add(Inspected(measurement=measured(cell, result)))
-                self.watch(Step("inspection", done, len(new), f"{cell.row} {cell.engine}"))
+                self.watch(Step("inspection", done, len(new), f"{cell.row}@{cell.engine}"))
 
     def _one_after_another(
         self, cells: Sequence[Cell], failures: Sequence[Measurement]
@@ -175,7 +175,7 @@ class Orchestrator:
         lacking = [(number, cells) for number, turn in turns if (cells := self._lacking(turn, number))]
         done = total - sum(len(turn) for _, turn in lacking)
         for number, turn in lacking:
-            self.watch(Step("sample", done, total, f"{turn[0].row} {turn[0].engine}", number + 1, numbers.stop))
+            self.watch(Step("sample", done, total, f"{turn[0].row}@{turn[0].engine}", number + 1, numbers.stop))
             self._take_turn(turn, number)
             done += len(turn)
         if lacking:
@@ -247,7 +247,7 @@ class Orchestrator:
         asked = [self.measurement(cell) for cell in (self.cells if cells is None else cells)]
         new = [m for m in asked if m.status == "ok" and m.instructions is None]
         for done, measurement in enumerate(new):
-            self.watch(Step("count", done, len(new), f"{measurement.cell.row} {measurement.cell.engine}"))
+            self.watch(Step("count", done, len(new), f"{measurement.cell.row}@{measurement.cell.engine}"))
             if (counted := self._instructions(measurement)) is not None:
                 self._add(Counted(cell=measurement.cell.id, instructions=counted))
 

@@ -27,12 +27,18 @@ class Environment(Record, frozen=True, kw_only=True):
     dirty: bool | None = None
 
     def unlike(self, other: "Environment") -> list[str]:
-        """What differs and makes times incomparable, as `field: ours, theirs`; code and its commit may differ."""
+        """What differs and makes times incomparable, as `name: ours, theirs`; code and its commit may differ."""
         return [
-            f"{field}: {getattr(self, field)}, {getattr(other, field)}"
+            f"{field.removesuffix('_bytes')}: {self._words(field)}, {other._words(field)}"
             for field in ("cpu", "machine", "cores", "memory_bytes", "os", "python", "governor")
             if getattr(self, field) != getattr(other, field)
         ]
+
+    def _words(self, field: str) -> str:
+        value = getattr(self, field)
+        if value is None:
+            return "not shown"
+        return f"{value:,} bytes" if field == "memory_bytes" else str(value)
 
 
 class Settings(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -51,6 +57,26 @@ class Settings(Record, frozen=True, kw_only=True, omit_defaults=False):
     full: bool = False
     forked: bool = False  # workers come from one import of each engine and round, not from one each
 
+    def words(self, field: str) -> str:
+        """What a run does by one of the settings that give a time its meaning, after "the run" or "old".
+
+        >>> Settings(full=True).words("full"), Settings(threads=2).words("threads")
+        ('is --full', 'uses 2 threads')
+        """
+        value = getattr(self, field)
+        match field:
+            case "full":
+                return "is --full" if value else "is quick"
+            case "pin":
+                return "is pinned" if value else "is not pinned"
+            case "forked":
+                return "has forked workers" if value else "has fresh workers"
+            case "block_ns":
+                return f"has blocks of {value / 1e6:g} ms"
+            case "threads":
+                return f"uses {value} thread{'s' * (value != 1)}"
+        return f"has {field} {value}"
+
 
 class Run(Record, frozen=True, kw_only=True):
     """One run: where, how, and what was measured."""
@@ -64,4 +90,5 @@ class Run(Record, frozen=True, kw_only=True):
     arguments: list[str] = []  # what was typed after the verb
     planned: list[Cell] = []  # all cells, measured or not yet
     finished: bool = False
+    sources: dict[str, str] = {}  # digests of the user's files that it measures, by path; none in older files
     format_version: int = 1  # what a file has that does not say: defaults are not written

@@ -40,6 +40,7 @@ class Header(Record, frozen=True, kw_only=True):
     arguments: list[str] = []
     engines: list[str] = []
     workloads: list[str] = []
+    sources: dict[str, str] = {}
 
 
 class Planned(Record, frozen=True, kw_only=True):
@@ -236,6 +237,7 @@ def header(run: Run) -> Header:
         cells=len(run.planned),
         engines=list(dict.fromkeys(cell.engine for cell in run.planned)),
         workloads=list(dict.fromkeys(cell.workload for cell in run.planned)),
+        sources=run.sources,
     )
 
 
@@ -286,10 +288,7 @@ def read(data: bytes, path: Path) -> tuple[Run, int]:
 def _begun(parts: list[bytes], path: Path) -> Run:
     """The run as its first two lines have it."""
     first = header_of(parts[0], path)
-    try:
-        planned = _PLANNED.decode(parts[1]).planned
-    except msgspec.MsgspecError as error:
-        raise _damaged(path, 2, str(error)) from error
+    planned = planned_of(parts[1], path)
     return Run(
         id=first.id,
         started=first.started,
@@ -299,6 +298,7 @@ def _begun(parts: list[bytes], path: Path) -> Run:
         settings=first.settings,
         planned=planned,
         measurements=[],
+        sources=first.sources,
         format_version=first.format_version,
     )
 
@@ -308,6 +308,16 @@ def header_of(line: bytes, path: Path) -> Header:
     first = _HEADER.decode(line)
     document.refuse_newer(first.format_version, path)
     return first
+
+
+def planned_of(line: bytes, path: Path) -> list[Cell]:
+    """The cells in the second line of a file that is a journal."""
+    if not line.endswith(b"\n"):
+        raise _damaged(path, 2, "the line is cut short")
+    try:
+        return _PLANNED.decode(line).planned
+    except msgspec.MsgspecError as error:
+        raise _damaged(path, 2, str(error)) from error
 
 
 def _damaged(path: Path, line: int, reason: str) -> StoreError:

@@ -109,7 +109,11 @@ def listed(path: Path) -> Listed:
             first = _first_line(file)
             if first is None or not journal.is_journal(first):
                 return _document(path)
-            run = _journal(path, journal.header_of(first, path), _last_line(file, len(first)))
+            header = journal.header_of(first, path)
+            file.seek(len(first))
+            second = file.readline()
+            journal.planned_of(second, path)  # without its plan a run cannot be read, whatever else it has
+            run = _journal(path, header, _last_line(file, len(first) + len(second)))
             running = not run.finished and journal.in_use(file.fileno())
             return msgspec.structs.replace(run, running=running)
     except OSError as error:
@@ -131,18 +135,18 @@ def _first_line(file: BinaryIO) -> bytes | None:
 
 
 def _last_line(file: BinaryIO, start: int) -> _LastLine | None:
-    """The last whole event after the header; None if there is none yet."""
+    """The last whole event after the plan; None if there is none yet."""
     end, length = file.seek(0, os.SEEK_END), END_BYTES
     while True:
         begin = max(start, end - length)
         file.seek(begin)
-        # The first part is the middle of a line, unless it is the header's end; the last is nothing, or cut short.
+        # The first part is the middle of a line, unless it is the plan's end; the last is nothing, or cut short.
         whole = file.read(end - begin).split(b"\n")[1 if begin > start else 0 : -1]
         for line in reversed(whole):
             try:
                 return _LAST_LINE.decode(line)
             except msgspec.MsgspecError:
-                continue  # damaged, or the plan
+                continue  # damaged
         if begin == start:
             return None
         length *= 8

@@ -63,7 +63,8 @@ def find(name: str, folder: Path, verbs: Collection[str] = ()) -> Path:
         return matching[0]
     what = f"{len(matching)} runs" if matching else f"no run of {next(iter(verbs))}" if len(verbs) == 1 else "no run"
     known = ", ".join(path.stem for path in kept[-5:]) or "none"
-    raise StoreError(f"{what} in {folder} match {name!r}; the newest are: {known}")
+    match = "match" if matching else "matches"
+    raise StoreError(f"{what} in {folder} {match} {name!r}; the newest are: {known}")
 
 
 def _latest(kept: list[Path], verbs: Collection[str]) -> list[Path]:

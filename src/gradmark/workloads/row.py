@@ -34,6 +34,9 @@ class Row:
         >>> Row.parsed("matmul/n=8/dtype=float64").values
         {'n': '8', 'dtype': 'float64'}
         """
+        _, at, engine = typed.partition("@")
+        if at:  # lists name cells so, but an engine is chosen for all rows
+            raise SelectionError(f"{typed!r} names an engine; leave out @{engine} and choose it with -e {engine}")
         name, *parts = typed.split("/")
         values = {}
         for part in parts:

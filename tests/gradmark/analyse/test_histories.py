@@ -162,6 +162,12 @@ def test_unlike_machines_are_series_of_their_own():
     )
 
 
+def test_a_full_run_is_said_as_it_is_typed():
+    quick = a_run(0, [measured("a", "w", 1.0)])
+    full = msgspec.structs.replace(quick, settings=msgspec.structs.replace(quick.settings, full=True, threads=2))
+    assert histories([full]).newest.endswith(", 2 threads, blocks of 1.00 ms, --full")
+
+
 def test_machines_that_read_alike_are_not_one():
     runs = [a_run(night, [measured("a", "w", 1.0)], memory_bytes=(1 << 16) + night) for night in range(2)]
     first, second = histories(runs).series

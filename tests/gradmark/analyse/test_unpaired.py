@@ -63,7 +63,7 @@ def difference(old, new):
 )  # fmt: skip
 def test_verdicts(times, word, reason):
     seen = difference(measured(FIVE), measured(times))
-    assert (seen.name, seen.verdict, seen.reason) == ("w/n=3", word, reason)
+    assert (seen.cell.row, seen.verdict, seen.reason) == ("w/n=3", word, reason)
     assert (seen.time.first, seen.time.second, seen.time.ratio) == (1000.0, min(times), min(times) / 1000.0)
     assert seen.time.processes == (5, len(times))
 
@@ -155,11 +155,11 @@ def test_times_of_another_machine_are_shown_and_not_judged():
     other = msgspec.structs.replace(HERE, cpu="d", packages={"numpy": "2.1", "torch": "2.13"}, commit=None)
     old, new = run(measured(FIVE)), run(measured([3 * ns for ns in FIVE]), environment=other, threads=2)
     assert environments(old, new) == (
-        ["cpu: c, d", "threads: 1, 2"],
+        ["cpu: c, d", "old uses 1 thread, new uses 2 threads"],
         ["numpy: 2.0, 2.1", "torch: none, 2.13", "commit: aaaaaaaaaa, none"],
     )
     (seen,) = differences(old, new)
-    assert (seen.verdict, seen.time.ratio) == ("unlike runs", 3.0)
+    assert (seen.verdict, seen.time.ratio) == ("not judged", 3.0)
 
 
 def test_every_exact_metric_of_the_registry_is_compared():
@@ -192,7 +192,7 @@ def test_a_failure_is_a_change_of_status():
 
 def test_cells_of_one_run_alone():
     rows = differences(run(measured(FIVE, engine="a")), run(measured(FIVE, engine="b")))
-    assert [(d.engine, d.verdict, d.reason) for d in rows] == [
+    assert [(d.cell.engine, d.verdict, d.reason) for d in rows] == [
         ("a", "not in both", "the newer run lacks it"),
         ("b", "not in both", "the older run lacks it"),
     ]

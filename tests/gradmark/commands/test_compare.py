@@ -10,14 +10,14 @@ HERE = Environment(cpu="c", cores=2, memory_bytes=1, os="o", python="p", package
 FIVE = [1000.0, 1010.0, 1020.0, 1030.0, 1040.0]
 
 
-def measured(workload, factor=1.0, processes=5, allocations=0.0, **params):
+def measured(workload, factor=1.0, processes=5, allocations=0.0, file=None, **params):
     samples = [
         Sample(process=k, phases={"total": Phase(iterations=1, block_ns=[factor * ns])}, once_ns={}, harness_ns=0.0,
                clock_ns=1.0)
         for k, ns in enumerate(FIVE[:processes])
     ]  # fmt: skip
     return Measurement(
-        cell=Cell(engine="tapegrad:program", workload=workload, suite="s", params=params),
+        cell=Cell(engine="tapegrad:program", workload=workload, suite="s", params=params, file=file),
         status="ok" if samples else "crash",
         samples=samples,
         memory=Memory(allocations=allocations),
@@ -49,8 +49,7 @@ LEGEND = [
     "Times are the fastest blocks over all processes; the change is their quotient.",
     "Slower or faster: both it and the typical process changed by more than 5 %",
     "(with fewer than 10 processes, the fastest block by 7 %), and an exact",
-    "Mann-Whitney test of all processes has p ≤ 0.05. The interval is of the change",
-    "of the typical process (Hodges-Lehmann), with its true coverage.",
+    "Mann-Whitney test of all processes has p ≤ 0.05.",
 ]
 
 
@@ -77,27 +76,28 @@ def test_all_that_is_said_of_rows(compared):
         "new new  2026-01-02T00:00:00+00:00",
         "",
         "                                        old        new    change",
-        "poly/n=1000 tapegrad:program        1.00 µs    1.25 µs   +25.0 %   slower",
+        "poly/n=1000@tapegrad:program        1.00 µs    1.25 µs   +25.0 %   slower",
         "    typical process +25.0 % (97 % interval +21.4 % to +28.7 %)",
         "    p = 0.0079, 5 processes each",
         "    allocations: 0 → 12",
-        "same tapegrad:program               1.00 µs    1.01 µs    +1.0 %   no difference",
-        "transformer_block/batch=2/length=16/width=64 tapegrad:program",
+        "same@tapegrad:program               1.00 µs    1.01 µs    +1.0 %   no difference",
+        "transformer_block/batch=2/length=16/width=64@tapegrad:program",
         "                                    1.00 µs     500 ns   -50.0 %   faster",
         "    typical process -50.0 % (97 % interval -51.4 % to -48.5 %)",
         "    p = 0.0079, 5 processes each",
-        "few tapegrad:program                1.00 µs    2.00 µs  +100.0 %   undecided",
+        "few@tapegrad:program                1.00 µs    2.00 µs  +100.0 %   undecided",
         "    3 processes in a run; 4 or more can decide",
         "    typical process +100.0 % (range +96.1 % to +104.0 %)",
         "    p = 0.1, 3 processes each",
-        "gone tapegrad:program                                              not in both",
+        "gone@tapegrad:program                                              not in both",
         "    the newer run lacks it",
-        "broken tapegrad:program                                            undecided",
+        "broken@tapegrad:program                                            undecided",
         "    no time in both: ok, then crash",
         "    status: ok → crash",
         "",
         "1 slower, 1 no difference, 1 faster, 2 undecided, 1 not in both",
         *LEGEND,
+        "Interval: change of the typical process (Hodges-Lehmann).",
     ]
     assert max(map(len, lines)) <= 80
 
@@ -113,31 +113,57 @@ def test_only_what_changed(compared):
 def test_runs_of_another_length_use_all_their_processes(compared):
     lines = compared([measured("w")], [measured("w", 2.0, processes=4)])
     assert "    p = 0.016, 5 and 4 processes" in lines
+    lines = compared([measured("w", processes=1)], [measured("w", 2.0, processes=1)])
+    assert "    p = 1, 1 process each" in lines
 
 
 def test_empty_runs(compared):
     assert compared([], [])[-1] == "Both runs are empty."
 
 
-@pytest.mark.slow
-def test_a_run_with_itself_and_with_one_of_another_machine(gradmark, finished, tmp_path):
-    run = runs.load(finished)
+def test_the_interval_is_explained_only_where_one_is_shown(compared):
+    few = [measured("few", processes=3)], [measured("few", 2.0, processes=3)]
+    assert compared(*few)[-len(LEGEND) :] == LEGEND
+    assert compared([measured("same")], [measured("same")])[-len(LEGEND) :] == LEGEND
+
+
+def test_rows_of_one_name_from_two_files_name_the_file(compared):
+    rows = [measured("f", file="/a.py"), measured("f", file="/b.py"), measured("g", file="/b.py")]
+    text = "\n".join(compared(rows, rows))
+    assert "\ng@tapegrad:program  " in text
+    assert "f@tapegrad:program of /a.py" in text
+    assert "f@tapegrad:program of /b.py" in text
+
+
+def test_a_run_is_not_compared_with_itself(gradmark, compared, tmp_path):
+    """Seen: `compare latest` found no difference, to nobody's surprise."""
+    compared([measured("w")], [measured("w")])
+    for names in (["old", "old"], ["latest"], ["old"], [tmp_path / "old.jsonl", "latest"]):
+        called = gradmark("compare", *names, "--store", tmp_path)
+        assert (called.code, called.out) == (2, "")
+        assert called.err.startswith("gradmark: OLD and NEW are the same run (old); name two runs")
+    assert gradmark("compare", "new", "--store", tmp_path).code == 0
+    assert "NEW defaults to `latest`" in " ".join(gradmark("compare", "--help").out.split())
+
+
+def test_unlike_runs_are_told_apart_in_words_and_not_judged(gradmark, compared, tmp_path):
+    """Seen: `unlike  full: False, True`."""
+    compared([measured("w")], [measured("w", 2.0), measured("v")])
+    new = runs.load(tmp_path / "new.jsonl")
     other = msgspec.structs.replace(
-        run,
+        new,
         id="other",
-        environment=msgspec.structs.replace(run.environment, cpu="another"),
-        measurements=run.measurements[:1],
+        environment=msgspec.structs.replace(HERE, cpu="another"),
+        settings=Settings(full=True),
     )
-    for each in (run, other):
-        runs.save(each, runs.path_of(each, tmp_path))
-    called = gradmark("compare", run.id, run.id, "--store", tmp_path)
-    assert called.code == 0
-    assert "\n2 undecided\n" in called.out
-    assert "1 process in a run; 4 or more can decide" in called.out
-    called = gradmark("compare", run.id, "other", "--store", tmp_path, "--changed")
-    assert f"unlike  cpu: {run.environment.cpu}, another" in called.out
-    assert "Times of unlike machines or settings are shown, but not judged." in called.out
-    assert "1 unlike runs, 1 not in both" in called.out
+    runs.save(other, tmp_path / "other.json")
+    lines = gradmark("compare", "old", "other", "--store", tmp_path).out.splitlines()
+    assert lines[2:5] == [
+        "unlike  cpu: c, another",
+        "unlike  old is quick, new is --full",
+        "Times of unlike machines or settings are shown, but not judged.",
+    ]
+    assert "1 not judged, 1 not in both" in lines
 
 
 def test_a_run_that_is_not_there(gradmark, tmp_path):

@@ -87,7 +87,7 @@ def test_noise_with_too_few_processes(monkeypatch):
     phase = Phase(how="measured", iterations=1, block_ns=[100.0])
     sample = Sample(process=0, phases={"primal": phase}, once_ns={}, harness_ns=1.0, clock_ns=1.0)
     monkeypatch.setattr(process, "run", lambda job: Result(sample=sample))
-    ticks = iter([0.0, 0.0, 0.5, 2.0])
+    ticks = iter([0.0, 0.0, 0.0, 0.5, 2.0])
     monkeypatch.setattr("time.monotonic", lambda: next(ticks))
     (found,) = noise(1.0)
     assert (found.good, found.what) == (False, "noise: only 2 processes in 1 s")
@@ -101,3 +101,21 @@ def test_without_the_noise(gradmark):
     assert set(marks) <= {"ok", "look", ""}
     assert "noise" not in called.out
     assert "clock: steps of" in called.out
+
+
+def test_a_log_has_lines(monkeypatch, capsys):
+    """Seen: `measuring noise: 1 processesmeasuring noise: 2 processes`, with control characters between."""
+    phase = Phase(how="measured", iterations=1, block_ns=[100.0])
+    sample = Sample(process=0, phases={"primal": phase}, once_ns={}, harness_ns=1.0, clock_ns=1.0)
+    monkeypatch.setattr(process, "run", lambda job: Result(sample=sample))
+    noise(0.01)
+    assert capsys.readouterr() == ("", "measuring noise for 0.01 s\n")
+
+
+def test_lines_fit_into_80_columns(gradmark, monkeypatch):
+    long = doctor.Check(False, "word " * 40, "advice " * 40)
+    monkeypatch.setattr(doctor, "machine", lambda: [long])
+    lines = gradmark("doctor", "--seconds", "0").out.splitlines()
+    assert lines[0].startswith("look  word word")
+    assert all(line.startswith("      ") for line in lines[1:6])
+    assert max(map(len, lines)) <= 80

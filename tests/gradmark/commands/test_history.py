@@ -53,6 +53,12 @@ def test_a_cell_that_became_slower(gradmark, kept):
     ]
 
 
+def test_one_run_did_not_change(gradmark, kept):
+    """Seen: `1 runs  100 ns → 100 ns (+0.0 %)`."""
+    kept(FLAT[:1])
+    assert gradmark("history", "w3@e").out.splitlines()[1] == "  w3@e  1 run  100 ns"
+
+
 def test_a_plot_stands_below_the_lines(gradmark, kept, monkeypatch):
     monkeypatch.setenv("COLUMNS", "57")
     kept(FLAT, own=STEP)

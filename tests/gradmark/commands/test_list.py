@@ -24,6 +24,13 @@ def test_workloads(gradmark):
     assert "  scalar  shared             accumulation at shared values  (k: 4, 8, 16, 32)" in lines
 
 
+def test_workloads_have_every_size_that_a_run_has_and_each_once(gradmark):
+    """Seen: `n: 8, 32, 128, 512, 1024` while quick runs measure 256, and `gelu, gelu, tanh`."""
+    lines = gradmark("list", "workloads").out.splitlines()
+    assert next(line for line in lines if " matmul " in line).endswith("(n: 8, 32, 128, 256, 512, 1024)")
+    assert "gelu, 'gelu, tanh'," in next(line for line in lines if " tensor_operator " in line)
+
+
 @pytest.fixture
 def engines(monkeypatch):
     module = types.ModuleType("engines_for_list")
@@ -78,6 +85,7 @@ def store(tmp_path):
     kept("20261116T140815-b00000", "hypothesis", ["poly"], [f"engine{k}" for k in range(20)], inspected=20).close()
     kept("20261116T140816-c00000", "contract", ["poly"], ["tapegrad"])
     kept("20261116T140817-d00000", "pytest", ["mine"], ["tapegrad"]).close()
+    kept("20261116T140818-e00000", "baseline update", ["poly"], ["tapegrad"], inspected=1, finished=True).close()
     (folder / "zz.jsonl").write_text("{")
     yield folder
     for journal in opened:
@@ -101,6 +109,8 @@ def test_runs_say_what_was_run_and_how_far_it_got(gradmark, store, monkeypatch):
         "      poly on tapegrad",
         "  20261116T140817-d00000  2026-11-16 14:08  pytest      interrupted, 0% done",
         "      mine on tapegrad",
+        "  20261116T140818-e00000  2026-11-16 14:08  baseline    1 of 1 cell ok",
+        "      poly on tapegrad",
         "  zz  unreadable",
         "      not a run file, or damaged: Input data was truncated",
     ]
@@ -111,7 +121,7 @@ def test_older_files_are_listed_too(gradmark, tmp_path):
     shutil.copytree(DATA, tmp_path / "store")
     lines = gradmark("list", "runs", "--store", tmp_path / "store").out.splitlines()
     assert lines[1:5] == [
-        "  20261101T000000-abc123  2026-11-01 00:00  run         1 of 1 cells ok",
+        "  20261101T000000-abc123  2026-11-01 00:00  run         1 of 1 cell ok",
         "      poly on tapegrad",
         "  20261116T140814-a45494  2026-11-16 14:08  run         interrupted, 77% done",
         "      expression, matmul on tapegrad, jax",

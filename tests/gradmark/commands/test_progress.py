@@ -10,7 +10,7 @@ from gradmark.measure.orchestrator import Step
 
 
 def sample(done, number, total=160, rounds=5):
-    return Step("sample", done, total, "poly/n=1000 tapegrad", number, rounds)
+    return Step("sample", done, total, "poly/n=1000@tapegrad", number, rounds)
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,7 @@ def sample(done, number, total=160, rounds=5):
     [
         (sample(37, 2), 40.2, "round 2 of 5: 37 of 160 samples, about 40 s left"),
         (sample(0, 1), None, "round 1 of 5: 0 of 160 samples"),
+        (Step("inspection", 0, 1), None, "inspecting: 0 of 1 cell"),
         (Step("inspection", 3, 32), 200.0, "inspecting: 3 of 32 cells, about 3 min left"),
         (Step("count", 1, 4), 7500.0, "counting instructions: 1 of 4 cells, about 2 h 5 min left"),
     ],

@@ -123,4 +123,4 @@ def test_a_folder_is_no_file(gradmark, store, tmp_path):
 def test_no_run(gradmark):
     called = gradmark("report")
     assert called.code == 2
-    assert "no run in .gradmark/runs match 'latest'; the newest are: none" in called.err
+    assert "no run in .gradmark/runs matches 'latest'; the newest are: none" in called.err

@@ -20,7 +20,7 @@ VERBS = {
     "hypothesis": (["hypothesis", "filtering", *QUICK], "supported    not recording constants", (0,)),
     "scale": (["scale", "poly", *QUICK], "cost = a + b·n^p, n counts operations", (0,)),
     "check": (["check", "expression", "-e", "null"], "pass against gradmark-baseline.json", (0,)),
-    "baseline update": (["baseline", "update", "expression", "-e", "null"], "1 cells, 0 changed; commit it", (0,)),
+    "baseline update": (["baseline", "update", "expression", "-e", "null"], "1 cell, 0 changed; commit it", (0,)),
     "audit": (["audit", "-k", "leak"], "caught  a leak of 1 KiB in each iteration", (0,)),
 }
 
@@ -49,7 +49,8 @@ def interrupted(gradmark, monkeypatch):
 def advised(called):
     """What the interrupted command says to type."""
     assert (called.code, called.out) == (130, "")
-    (text,) = (line for line in called.err.splitlines() if line.startswith("interrupted; go on with: gradmark "))
+    (text,) = (line for line in called.err.splitlines() if "interrupted" in line)  # it is said once
+    assert text.startswith("interrupted; go on with: gradmark ")
     return shlex.split(text.partition("gradmark ")[2])
 
 
@@ -97,6 +98,31 @@ def test_latest_is_of_the_verb(gradmark, interrupted):
     assert called.out.splitlines()[-1] == f"run file: .gradmark/runs/{first}.jsonl"
 
 
+MINE = """
+from gradmark import workload
+
+@workload(suite="mine", stresses="nothing")
+def square(ops, x):
+    return {body}
+"""
+
+
+@pytest.mark.slow
+def test_a_file_that_was_edited_does_not_go_on(gradmark, interrupted, tmp_path):
+    """Seen: a row of which one half was measured of another function, exit code 0."""
+    file = tmp_path / "mine.py"
+    file.write_text(MINE.format(body="x * x"))
+    resume = advised(interrupted(1, "run", "mine.py", "-e", "tapegrad", *QUICK))
+    file.write_text(MINE.format(body="x * x * x"))
+    called = gradmark(*resume)
+    assert (called.code, called.out) == (2, "")
+    assert called.err == f"gradmark: mine.py changed since run {resume[-1]} began; start a new run\n"
+    file.write_text(MINE.format(body="x * x"))
+    assert gradmark(*resume).code == 0
+    file.write_text(MINE.format(body="x * x * x"))
+    assert gradmark(*resume).code == 0  # it is finished: nothing is measured
+
+
 def until_something_is_kept(process, folder):
     while process.poll() is None:
         for path in folder.glob("*.jsonl"):
@@ -108,6 +134,21 @@ def until_something_is_kept(process, folder):
                 raise
         time.sleep(0.01)
     raise AssertionError(process.communicate())
+
+
+@pytest.mark.slow
+def test_sigterm_is_an_interruption_too(gradmark, started, tmp_path):
+    """Seen: a job that a batch system ended said nothing of how it goes on."""
+    store = tmp_path / "store"
+    arguments = ["run", "poly", "-e", "null", "--processes", "50", "--no-memory", "--store", store]
+    process = started(*arguments, start_new_session=True)
+    path = until_something_is_kept(process, store)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate()
+    assert process.returncode == 143
+    assert err.splitlines()[-1] == f"interrupted; go on with: gradmark run --resume {path.stem} --store {store}"
+    assert err.count("interrupted") == 1
+    assert "Traceback" not in err
 
 
 @pytest.mark.slow

@@ -32,11 +32,15 @@ def test_a_dry_run_measures_nothing(gradmark, tmp_path):
     called = gradmark("run", "reuse", "shared", "--dry-run")
     assert called == (
         0,
-        "reuse  tapegrad\nreuse  tapegrad:fresh\nshared/k=4  tapegrad\nshared/k=16  tapegrad\n"
-        "4 cells, 5 processes each\n",
+        "reuse@tapegrad\nreuse@tapegrad:fresh\nshared/k=4@tapegrad\nshared/k=16@tapegrad\n4 cells, 5 processes each\n",
         "",
     )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_one_of_each_is_not_several(gradmark):
+    called = gradmark("run", "expression", "--processes", "1", "--dry-run")
+    assert called.out == "expression@tapegrad\n1 cell, 1 process each\n"
 
 
 def test_full_has_more_sizes_and_processes(gradmark):
@@ -52,18 +56,18 @@ def test_a_keyword_narrows(gradmark):
 @pytest.mark.slow
 def test_without_a_selection_both_short_suites(gradmark):
     lines = gradmark("run", "--dry-run").out.splitlines()
-    assert "poly/n=10  tapegrad" in lines
-    assert lines[lines.index("elementwise/depth=16/n=1  tapegrad") : -1] == [
-        "elementwise/depth=16/n=1  tapegrad",
-        "elementwise/depth=4/n=100000  tapegrad",
-        "matmul/n=8  tapegrad",
-        "matmul/n=256  tapegrad",
-        "broadcast_add/n=1024  tapegrad",
-        "reduce_sum/n=1024  tapegrad",
-        "softplus/n=10000  tapegrad",
-        "logsumexp/n=256  tapegrad",
-        "mlp_step/batch=8/width=32  tapegrad",
-        "mlp_step/batch=128/width=256  tapegrad",
+    assert "poly/n=10@tapegrad" in lines
+    assert lines[lines.index("elementwise/depth=16/n=1@tapegrad") : -1] == [
+        "elementwise/depth=16/n=1@tapegrad",
+        "elementwise/depth=4/n=100000@tapegrad",
+        "matmul/n=8@tapegrad",
+        "matmul/n=256@tapegrad",
+        "broadcast_add/n=1024@tapegrad",
+        "reduce_sum/n=1024@tapegrad",
+        "softplus/n=10000@tapegrad",
+        "logsumexp/n=256@tapegrad",
+        "mlp_step/batch=8/width=32@tapegrad",
+        "mlp_step/batch=128/width=256@tapegrad",
     ]
 
 
@@ -72,7 +76,7 @@ def test_dtypes(gradmark):
     def dry(*arguments):
         return gradmark("run", *arguments, "--dry-run").out.splitlines()[:-1]
 
-    single, double = "reduce_sum/n=1024  tapegrad", "reduce_sum/n=1024/dtype=float64  tapegrad"
+    single, double = "reduce_sum/n=1024@tapegrad", "reduce_sum/n=1024/dtype=float64@tapegrad"
     assert dry("reduce_sum") == [single]
     assert dry("reduce_sum", "--dtype", "float64") == [double]
     assert dry("reduce_sum", "--dtype", "float64", "--dtype", "float32") == [single, double]
@@ -175,7 +179,7 @@ def test_csv(gradmark, finished):
         (["poly", "-k", "zz"], "no selected row has 'zz' in its name; the workloads are: poly"),
         (["none.py"], "there is no file none.py; expected a Python file with workloads, or a workload's name"),
         (["--resume", "latest"], "no unfinished run of `gradmark run` in .gradmark/runs; `gradmark list runs` shows"),
-        (["--resume", "2026"], "no run in .gradmark/runs match '2026'; the newest are: none"),
+        (["--resume", "2026"], "no run in .gradmark/runs matches '2026'; the newest are: none"),
         (["expression", "-e", "json:Nope"], "json has no 'Nope'; it has: "),
         (["expression", "-e", "no_such_module:Engine"], "engine 'no_such_module:Engine' cannot be imported: "),
         (["--resume", "none.json"], "none.json cannot be read: No such file or directory"),

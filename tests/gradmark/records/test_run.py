@@ -26,16 +26,33 @@ def test_code_may_differ(change):
     [
         ({"cpu": "d"}, ["cpu: c, d"]),
         ({"cores": 4}, ["cores: 2, 4"]),
-        ({"memory_bytes": 2}, ["memory_bytes: 1, 2"]),
+        ({"memory_bytes": 2000}, ["memory: 1 bytes, 2,000 bytes"]),
         ({"os": "q"}, ["os: o, q"]),
         ({"python": "r"}, ["python: p, r"]),
-        ({"governor": None}, ["governor: g, None"]),
+        ({"governor": None}, ["governor: g, not shown"]),
         ({"cpu": "d", "os": "q"}, ["cpu: c, d", "os: o, q"]),
     ],
     ids=str,
 )
 def test_unlike(change, expected):
     assert HERE.unlike(msgspec.structs.replace(HERE, **change)) == expected
+
+
+@pytest.mark.parametrize(
+    ("setting", "usual", "other"),
+    [
+        ({"full": True}, "is quick", "is --full"),
+        ({"pin": False}, "is pinned", "is not pinned"),
+        ({"forked": True}, "has fresh workers", "has forked workers"),
+        ({"threads": 4}, "uses 1 thread", "uses 4 threads"),
+        ({"block_ns": 2_000_000}, "has blocks of 1 ms", "has blocks of 2 ms"),
+    ],
+    ids=str,
+)
+def test_settings_in_words(setting, usual, other):
+    """Seen: `full: False, True`."""
+    (field,) = setting
+    assert (Settings().words(field), Settings(**setting).words(field)) == (usual, other)
 
 
 def test_records_are_frozen():

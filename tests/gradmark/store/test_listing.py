@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from gradmark.errors import StoreError
 from gradmark.records import Measurement
 from gradmark.records.event import Inspected
 from gradmark.store import listing, runs
@@ -68,6 +69,24 @@ def test_only_the_ends_are_read(written, events):
     # what stands between is never looked at: a thousand runs list in under a second
     path.write_bytes(b"".join([*whole[:2], b"rubbish" * 100_000 + b"\n", whole[-1]]))
     assert listed(path).finished
+
+
+@pytest.mark.parametrize("damage", [lambda plan: plan[:-3] + b"\n", lambda plan: plan.replace(b"engine", b"motor", 1)])
+def test_a_damaged_plan_is_said_as_it_is_when_the_run_is_loaded(written, events, damage):
+    """Seen: `2 of 2 cells ok` of a run that no command could open."""
+    path = written(len(events))
+    first, plan, *rest = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([first, damage(plan), *rest]))
+    with pytest.raises(StoreError) as caught:
+        runs.load(path)
+    assert listed(path).problem == str(caught.value)
+    assert f"{path} is damaged in line 2: " in listed(path).problem
+
+
+def test_a_file_with_nothing_but_its_header(written):
+    path = written(0)
+    path.write_bytes(path.read_bytes().splitlines(keepends=True)[0])
+    assert listed(path).problem == f"{path} is damaged in line 2: the line is cut short; the file was not changed"
 
 
 def test_documents_are_listed_too(tmp_path):

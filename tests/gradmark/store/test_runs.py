@@ -94,7 +94,7 @@ def test_runs_are_found_by_id_by_its_start_and_as_latest(folder):
     assert runs.find("file.jsonl", folder) == Path("file.jsonl")
     with pytest.raises(StoreError, match=r"3 runs .* match '2026'"):
         runs.find("2026", folder)
-    with pytest.raises(StoreError, match=r"no run .* match 'x'; the newest are: 20260101T000000-abc123, 2026"):
+    with pytest.raises(StoreError, match=r"no run .* matches 'x'; the newest are: 20260101T000000-abc123, 2026"):
         runs.find("x", folder)
     with pytest.raises(StoreError, match="the newest are: none"):
         runs.find("latest", folder / "empty")

@@ -73,6 +73,8 @@ def test_sizes_of_a_suite_or_a_glob_are_those_that_list_them():
         ("poly/n=10/n=20", "in 'poly/n=10/n=20', n is said twice; name each value as a row of its own"),
         ("pol/n=10", "no workload or suite is called 'pol'; did you mean poly?"),
         ("*/zzz=1", "has no size 'zzz'"),
+        ("poly/n=10@tapegrad", "names an engine; leave out @tapegrad and choose it with -e tapegrad"),
+        ("poly@duals:Duals", "names an engine; leave out @duals:Duals and choose it with -e duals:Duals"),
     ],
 )
 def test_what_does_not_fit(typed, message):

@@ -165,11 +165,11 @@ def _unlike(run: Run, newest: Run) -> list[str]:
 
 
 def differing(run: Run, newest: Run, fields: Sequence[str], but: Sequence[str] = ()) -> list[str]:
-    """The settings in which two runs differ, as `field: ours, theirs`."""
+    """The settings in which two runs differ, in words."""
     return [
-        f"{field}: {ours}, {theirs}"
+        f"it {ours}, the newest {theirs}"
         for field in fields
-        if field not in but and (ours := getattr(run.settings, field)) != (theirs := getattr(newest.settings, field))
+        if field not in but and (ours := run.settings.words(field)) != (theirs := newest.settings.words(field))
     ]
 
 

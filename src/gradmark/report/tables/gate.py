@@ -9,10 +9,22 @@ from collections.abc import Callable, Mapping
 from gradmark import units
 from gradmark.records.finding import Finding, FindingCode, Gate, Word
 from gradmark.records.metric import metric
-from gradmark.report.model.characters import one_line
+from gradmark.report.model.characters import one_line, plural
 
-# In the order in which a reader wants them; a pass is only counted.
-ORDER: list[Word] = ["fail", "inconclusive", "improved", "new"]
+# In the order in which a reader wants them, a line each; a pass is only counted, and new cells share a line.
+ORDER: list[Word] = ["fail", "inconclusive", "improved"]
+# A cell is what the first of these says that one of its metrics has; then what is said of one cell, and of several.
+SAID_OF_CELLS: dict[Word, tuple[str, str]] = {
+    "fail": ("fails", "fail"),
+    "inconclusive": ("is inconclusive", "are inconclusive"),
+    "improved": ("improved", "improved"),
+    "pass": ("passes", "pass"),
+    "not compared": ("is not compared", "are not compared"),
+    "new": ("is not in the baseline", "are not in the baseline"),
+}
+WORST_FIRST = list(SAID_OF_CELLS)
+# New cells that are named; a baseline that was never made lacks all of them.
+SHOWN_NEW = 3
 MARKS = {"fail": "❌", "inconclusive": "❔", "improved": "🎉", "new": "🆕", "pass": "✅"}
 # From here on a factor is easier to read than a share.
 MANY = 10.0
@@ -66,6 +78,10 @@ def sentence(finding: Finding) -> str:
         return finding.reason
     text = SENTENCES[finding.code](finding)
     return f"seen once, but not again: {text}" if finding.once else text
+
+
+def _each_shown(gate: Gate) -> list[Finding]:
+    return [finding for word in ORDER for finding in gate.of(word)]
 
 
 def _allowed(finding: Finding) -> str:
@@ -141,18 +157,43 @@ def notes(gate: Gate) -> list[str]:
 
 
 def counts(gate: Gate) -> str:
-    """How many findings there are of each kind."""
-    words = [finding.word for finding in gate.findings]
-    return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys([*ORDER, *words]) if word in words)
+    """How many cells there are of each kind, and how many of their metrics make them so.
+
+    >>> counts(Gate(against="b", findings=[Finding(cell="c", metric=m, word="pass") for m in ("total", "forward")]))
+    '1 cell passes (2 metrics)'
+    """
+    words: dict[str, list[Word]] = {}
+    for finding in gate.findings:
+        words.setdefault(finding.cell, []).append(finding.word)
+    parts = []
+    for word in WORST_FIRST:
+        alike = [of_cell for of_cell in words.values() if min(of_cell, key=WORST_FIRST.index) == word]
+        if not alike:
+            continue
+        text = f"{plural(len(alike), 'cell')} {SAID_OF_CELLS[word][len(alike) != 1]}"
+        deciding, all_metrics = sum(of_cell.count(word) for of_cell in alike), sum(map(len, alike))
+        share = f"{deciding} of " if deciding != all_metrics else ""
+        parts.append(text if word == "new" else f"{text} ({share}{plural(all_metrics, 'metric')})")
+    return "; ".join(parts)
+
+
+def _new(gate: Gate) -> str:
+    """All cells that there is nothing to compare with, as one sentence."""
+    cells = list(dict.fromkeys(finding.cell for finding in gate.of("new")))
+    if len(cells) == 1:
+        return f"{cells[0]}: {sentence(gate.of('new')[0])}"
+    rest = len(cells) - SHOWN_NEW
+    shown = ", ".join(cells[:SHOWN_NEW]) + (f" and {rest} more" if rest > 0 else "")
+    return f"{plural(len(cells), 'cell')} are not in the baseline; `{RENEW}` adds them: {shown}"
 
 
 def lines(gate: Gate) -> list[str]:
-    """One line for each finding that is not a pass, then the notes and the answer."""
+    """One line for each finding that is not a pass, one for all new cells, then the notes and the answer."""
     text = []
-    for word in ORDER:
-        for finding in gate.of(word):
-            parts = [f"{finding.cell} {finding.metric}", change(finding), one_line(sentence(finding))]
-            text.append(f"{word:13}" + ": ".join(part for part in parts if part))
+    for finding in _each_shown(gate):
+        parts = [f"{finding.cell} {finding.metric}", change(finding), one_line(sentence(finding))]
+        text.append(f"{finding.word:13}" + ": ".join(part for part in parts if part))
+    text += [f"{'new':13}{one_line(_new(gate))}"] if gate.of("new") else []
     text += [f"{'note':13}{one_line(note)}" for note in notes(gate)]
     return [*text, f"{gate.answer} against {gate.against}: {counts(gate) or 'nothing to compare'}"]
 
@@ -160,11 +201,11 @@ def lines(gate: Gate) -> list[str]:
 def markdown(gate: Gate) -> str:
     """For a pull request's comment or `$GITHUB_STEP_SUMMARY`: the answer, a table of what is not a pass, the notes."""
     text = [f"### {MARKS[gate.answer]} gradmark: {gate.answer}", "", f"Against {gate.against}: {counts(gate)}."]
-    if shown := [finding for word in ORDER for finding in gate.of(word)]:
+    if shown := _each_shown(gate):
         text += ["", "| | cell | metric | change | why |", "|---|---|---|---|---|"]
         for finding in shown:
             parts = [MARKS[finding.word], f"`{finding.cell}`", finding.metric, change(finding), sentence(finding)]
             text.append("| " + " | ".join(one_line(part).replace("|", "\\|") for part in parts) + " |")
-    if said := notes(gate):
+    if said := [*([f"{MARKS['new']} {_new(gate)}"] if gate.of("new") else []), *notes(gate)]:
         text += ["", *(f"- {one_line(note)}" for note in said)]
     return "\n".join(text) + "\n"

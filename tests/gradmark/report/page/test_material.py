@@ -30,7 +30,7 @@ def test_runs_of_other_machines_and_settings_are_left_out(make: Any) -> None:
     full = make.run(make.measurement(), id="full", started="2026-01-01", settings=Settings(full=True))
     assert Material([elsewhere, threads, full, here]).left_out == {
         "elsewhere": ["cpu: M1, AMD EPYC"],
-        "threads": ["threads: 2, 1"],
+        "threads": ["it uses 2 threads, the newest uses 1 thread"],
     }
 
 

@@ -26,9 +26,10 @@ def test_lines_begin_with_what_is_wrong_and_end_with_the_answer():
     assert lines(GATE) == [
         "fail         poly@e allocations: 0 → 12: the budget allows 0 more",
         "inconclusive tree@e total: 1.00 µs → 1.06 µs (+6.0 %): too | noisy",
-        "new          new@e status: not in the baseline; `gradmark baseline update` adds it",
+        "new          new@e: not in the baseline; `gradmark baseline update` adds it",
         "note         python: 3.11 in the baseline, 3.12 here",
-        "fail against gradmark-baseline.json: 1 fail, 1 inconclusive, 1 new, 1 pass",
+        "fail against gradmark-baseline.json: 1 cell fails (1 of 2 metrics); 1 cell is inconclusive (1 metric); "
+        "1 cell is not in the baseline",
     ]
 
 
@@ -40,14 +41,15 @@ def test_markdown():
     assert markdown(GATE).splitlines() == [
         "### ❌ gradmark: fail",
         "",
-        "Against gradmark-baseline.json: 1 fail, 1 inconclusive, 1 new, 1 pass.",
+        "Against gradmark-baseline.json: 1 cell fails (1 of 2 metrics); 1 cell is inconclusive (1 metric); "
+        "1 cell is not in the baseline.",
         "",
         "| | cell | metric | change | why |",
         "|---|---|---|---|---|",
         "| ❌ | `poly@e` | allocations | 0 → 12 | the budget allows 0 more |",
         "| ❔ | `tree@e` | total | 1.00 µs → 1.06 µs (+6.0 %) | too \\| noisy |",
-        "| 🆕 | `new@e` | status |  | not in the baseline; `gradmark baseline update` adds it |",
         "",
+        "- 🆕 new@e: not in the baseline; `gradmark baseline update` adds it",
         "- python: 3.11 in the baseline, 3.12 here",
     ]
 
@@ -125,8 +127,21 @@ def test_what_was_not_compared_is_said_once():
         "note         libc: glibc in the baseline, musl here",
         "note         not compared because of that: allocations; the rest compares on any machine",
         "note         times: floors",
-        "pass against b: 3 not compared",
+        "pass against b: 2 cells are not compared (3 metrics)",
     ]
+
+
+def test_many_new_cells_are_one_line_and_counted_as_cells():
+    """Seen: 27 lines, then `27 new, 25 pass`, which counted cells and metrics as if they were one thing."""
+    new = [Finding(cell=f"w/n={n}@e", metric="status", word="new", code=FindingCode.NEW) for n in range(27)]
+    passed = [Finding(cell=f"c{k}@e", metric=name, word="pass") for k in range(5) for name in ("total", "forward")]
+    gate = Gate(against="b", findings=[*passed, *new])
+    assert lines(gate) == [
+        "new          27 cells are not in the baseline; `gradmark baseline update` adds them: w/n=0@e, w/n=1@e, "
+        "w/n=2@e and 24 more",
+        "pass against b: 5 cells pass (10 metrics); 27 cells are not in the baseline",
+    ]
+    assert markdown(gate).count("not in the baseline") == 2
 
 
 def test_amounts_have_units():

@@ -28,6 +28,9 @@ THREAD_VARIABLES = [
 ]
 # Where compilers keep what another process may find: its first call would not show what compiling takes.
 CACHES = ("TORCHINDUCTOR_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR")
+# JAX takes three quarters of a device's memory when it starts, which leaves too little for engines that are inspected
+# at the same time.
+MODEST = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 # -P: a random.py in the current folder must not hide Python's own
 MODULE = ["-P", "-m", "gradmark.measure.worker"]
 WORKER = [sys.executable, *MODULE]
@@ -48,7 +51,7 @@ class Place:
 def environment(threads: int, cache: str) -> dict[str, str]:
     """The variables a worker starts with: fixed threads, fixed hashing, a folder for what compilers keep."""
     fixed = dict.fromkeys(THREAD_VARIABLES, str(threads)) | dict.fromkeys(CACHES, cache)
-    return {**os.environ, **fixed, "PYTHONHASHSEED": "0"}
+    return {**MODEST, **os.environ, **fixed, "PYTHONHASHSEED": "0"}
 
 
 def cache() -> "tempfile.TemporaryDirectory[str]":

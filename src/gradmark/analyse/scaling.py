@@ -144,7 +144,9 @@ def _spread(item: Measurement, phase: str, number: Number) -> float:
     """
     rest = [times.WHOLE, *(part for part in times.PARTS if part != phase)]
     timed = [phase] if number.how == "measured" else rest
-    return math.hypot(*(_deviation(times.floors(item.samples, name)) for name in timed)) / number.value
+    # A part that is as long as the whole errs as the whole does: there is no other part.
+    seen = [floors for name in timed if (floors := times.floors(item.samples, name))]
+    return math.hypot(*(_deviation(floors) for floors in seen)) / number.value
 
 
 def _deviation(floors: Sequence[float]) -> float:

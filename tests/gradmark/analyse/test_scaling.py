@@ -230,6 +230,13 @@ def test_a_derived_backward_is_the_number_that_is_shown_and_scatters_as_its_part
     assert wide.high - wide.low > 2 * (narrow.high - narrow.low)
 
 
+def test_a_forward_that_is_as_long_as_the_whole_is_fitted_as_the_whole():
+    sweep = [measured(n, times={"forward": 1020.0 * n, "total": 1000.0 * n}) for n in SEVEN]
+    curves = {curve.metric: curve for curve in fits(sweep, "n")}
+    assert curves["forward"].costs == curves["total"].costs
+    assert (curves["forward"].low, curves["forward"].high) == (curves["total"].low, curves["total"].high)
+
+
 def test_size_whose_processes_disagree_weighs_less():
     sweep = [measured(n, times={"total": 5.0 * n}) for n in SEVEN[:6]]
     calm = measured(10000, times={"total": 10.0 * 10000})  # twice too slow

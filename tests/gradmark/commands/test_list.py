@@ -52,7 +52,9 @@ def test_engines_and_what_they_lack(gradmark):
     title, null, absent, other = called.out.splitlines()
     assert title == "engines"
     assert null.split(maxsplit=1) == ["null", "installed: null computes nothing"]
-    assert absent.split(maxsplit=1)[1].startswith("missing: engine 'absent' cannot be imported: No module named")
+    assert absent.split(maxsplit=1)[1].startswith(
+        "missing: engine 'absent' cannot be imported from 'no_such_module:Engine': No"
+    )
     assert "lacks name, capabilities, prepare" in other
 
 

@@ -99,7 +99,7 @@ def test_hypotheses_of_ones_own_are_judged_by_what_was_measured(gradmark, store,
     assert gradmark("report", "--store", store, "--hypothesis", "mine.py").code == 0
     text = (tmp_path / "report.html").read_text()
     assert '<li class="refuted"><p><strong class="word">refuted</strong> a tape is shorter than &lt;itself&gt;' in text
-    assert "<li>expression on tapegrad: tape_instructions 3, expression on tapegrad: tape_instructions 3</li>" in text
+    assert "<li>expression on tapegrad: tape 3, expression on tapegrad: tape 3</li>" in text
     assert "<li>the same</li>" in text
     assert '<strong class="word">not measured</strong> nobody measured this' in text
     assert "<li>tree on tapegrad was not measured</li>" in text

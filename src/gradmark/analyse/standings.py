@@ -11,7 +11,7 @@ import msgspec
 
 from gradmark.analyse.paired import compare, quotient, rounds
 from gradmark.analyse.unpaired import rank_test
-from gradmark.records import Code, Comparison, Measurement, Number, Record
+from gradmark.records import Cell, Code, Comparison, Measurement, Number, Record
 from gradmark.records.metric import metric, numbers
 from gradmark.records.times import HARNESS_ERROR_NS
 
@@ -65,6 +65,15 @@ def rows_of(measurements: Sequence[Measurement]) -> dict[str, list[Measurement]]
         cell = m.cell
         rows.setdefault(f"{cell.task} of {cell.file}" if cell.file else cell.task, []).append(m)
     return rows
+
+
+def unsettled(measurements: Sequence[Measurement]) -> list[Cell]:
+    """The cells that their processes do not tell from the fastest of their row, though their times differ."""
+    cells: list[Cell] = []
+    for members in rows_of(measurements).values():
+        names = {standing.engine for standing in standings(members) if not standing.settled}
+        cells += [m.cell for m in members if m.cell.engine in names]
+    return cells
 
 
 def standings(row: Sequence[Measurement]) -> list[Standing]:

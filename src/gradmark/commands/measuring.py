@@ -144,10 +144,15 @@ def measuring(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
     return decorate
 
 
-def measure(invocation: Invocation, plan: Callable[[], "Plan"]) -> tuple[Run, Path]:
-    """Carries out a plan, or the rest of the run that is resumed."""
+def measure(
+    invocation: Invocation,
+    plan: Callable[[], "Plan"],
+    unsettled: Callable[[Run], Sequence[Cell]] | None = None,
+    further: int = 0,
+) -> tuple[Run, Path]:
+    """Carries out a plan, or the rest of the run that is resumed; then so many rounds more of what is not settled."""
     with orchestrating(invocation, plan) as (orchestrator, path):
-        return orchestrator.carry_out(), path
+        return orchestrator.carry_out(unsettled, further), path
 
 
 @contextlib.contextmanager

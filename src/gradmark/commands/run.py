@@ -11,10 +11,12 @@ from gradmark.commands.measuring import Invocation, MeasuringCommand, chosen_by_
 from gradmark.commands.options import DEFAULT_ENGINE, SAMPLING, options
 from gradmark.commands.showing import FORMATS, show
 from gradmark.engines import discovery
-from gradmark.records import Run, Settings
+from gradmark.records import Cell, Run, Settings
 
 # More engines than this are a comparison of all, whose quick form has so many processes for each cell.
 FEW_ENGINES, PROCESSES_OF_MANY = 4, 2
+# Engines that two processes do not tell from the fastest have two more: four can be told apart (analyse/standings.py).
+FURTHER_ROUNDS = 2
 
 
 @click.command(cls=MeasuringCommand)
@@ -66,7 +68,7 @@ def command(
         click.echo(f"{cells}, {processes} each")
         return
     ready(json_file, html_file)
-    run, path = measure(invocation, plan)
+    run, path = measure(invocation, plan, unsettled, 0 if chosen_by_user("processes") else FURTHER_ROUNDS)
     if json_file is not None:
         runs.save(run, json_file)
     if html_file is not None:
@@ -96,6 +98,13 @@ def fewer(settings: Settings, engines: int) -> Settings:
         return settings
     processes = settings.processes if chosen_by_user("processes") else PROCESSES_OF_MANY
     return msgspec.structs.replace(settings, processes=processes, forked=nursery.possible())
+
+
+def unsettled(run: Run) -> list[Cell]:
+    """The cells of a quick comparison of many engines that may be the fastest of their row; of others, none."""
+    from gradmark.analyse.standings import unsettled as may_be_fastest
+
+    return may_be_fastest(run.measurements) if run.settings.forked else []
 
 
 def ready(json_file: Path | None, html_file: Path | None) -> None:

@@ -108,10 +108,13 @@ class Orchestrator:
         assert measurement is not None, f"{cell.id} was not inspected"
         return measurement
 
-    def carry_out(self) -> Run:
-        """Does all that the settings ask for."""
+    def carry_out(self, unsettled: Callable[[Run], Sequence[Cell]] | None = None, further: int = 0) -> Run:
+        """Does all that the settings ask for; after that, so many further rounds of the cells that are not settled."""
         self.inspect()
-        self.sample(self.cells, range(self.settings.processes))
+        rounds = self.settings.processes
+        self.sample(self.cells, range(rounds))
+        if unsettled is not None and not self.grown.finished:
+            self.sample(unsettled(self.run), range(rounds, rounds + further))
         if self.settings.instructions:
             self.count()
         self.finish()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gradmark.analyse import standings as module
-from gradmark.analyse.standings import break_even, digits, rows_of, standings
+from gradmark.analyse.standings import break_even, digits, rows_of, standings, unsettled
 from gradmark.records import Accuracy, Cell, Measurement, Memory, Phase, Sample
 from gradmark.records.metric import numbers
 
@@ -83,6 +83,15 @@ def test_what_overlaps_is_not_settled():
 def test_rounds_decide_where_the_machine_drifts():
     drift = [1000.0 * 1.4**k for k in range(8)]
     assert outcomes(drift, [1.1 * ns for ns in drift]) == [("fastest", True), ("slower", True)]
+
+
+def test_what_is_not_settled_is_measured_further():
+    """Twice as slow with two processes is settled, 5 % apart is a tie; what lies between wants more rounds."""
+    row = [measured("a", [100.0, 101.0]), measured("b", [150.0, 151.0]), measured("c", [300.0, 301.0])]
+    assert [cell.engine for cell in unsettled(row)] == ["a", "b"]
+    assert unsettled([measured("a", [100.0, 101.0]), measured("b", [103.0, 104.0])]) == []
+    more = [measured("a", [100.0, 101.0, 102.0, 103.0]), measured("b", [150.0, 151.0, 152.0, 153.0])]
+    assert unsettled(more) == []
 
 
 def test_one_tie_leaves_no_sole_winner():

@@ -350,6 +350,14 @@ def test_more_rounds_of_some_cells_go_on_with_the_numbers():
     assert [[s.process for s in m.samples] for m in orchestrator.run.measurements] == [[0, 1, 2, 3], [0, 1], [0, 1]]
 
 
+def test_rounds_are_added_for_what_is_not_settled():
+    cells = [cell("null", "poly", n=n) for n in range(3)]
+    orchestrator = without_processes(begun(cells, Settings(processes=2)))
+    run = orchestrator.carry_out(lambda run: [run.measurements[1].cell], 2)
+    assert [len(m.samples) for m in run.measurements] == [2, 4, 2]
+    assert run.finished
+
+
 def test_a_cell_that_stops_working_keeps_its_samples_and_its_pair_ends():
     def answer(job):
         broken = job.kind == "time" and job.process == 1 and job.cell.side == "now"

@@ -135,15 +135,15 @@ class _Row:
         """The ends of levels that are steps."""
         import numpy as np
 
-        found = []
+        steps = []
         for place in self.ends[:-1]:
             step = self.contrasts[place]
             before, after = self.values[max(0, place - WINDOW) : place], self.values[place : place + WINDOW]
             middle = (np.median(before) + np.median(after)) / 2.0
             astray = max(np.mean((before - middle) * step >= 0), np.mean((after - middle) * step <= 0))
             if abs(step) > max(math.log1p(LEAST_STEP), self._least(place)) and astray <= ASTRAY:
-                found.append(Change(place=int(self.places[place]), ratio=round(math.exp(step), 6)))
-        return found
+                steps.append(Change(place=int(self.places[place]), ratio=round(math.exp(step), 6)))
+        return steps
 
     def moves(self, night: int, least: float) -> bool:
         """Whether it moves by more than this in that night."""
@@ -222,11 +222,11 @@ def _merged(shared: Sequence[tuple[Change, str]]) -> list[Change]:
             merged.append([(change, name)])
     return [
         Change(
-            place=some[0][0].place,
-            ratio=sorted(change.ratio for change, _ in some)[len(some) // 2],
-            rows=[name for _, name in some],
+            place=night[0][0].place,
+            ratio=sorted(change.ratio for change, _ in night)[len(night) // 2],
+            rows=[name for _, name in night],
         )
-        for some in merged
+        for night in merged
     ]
 
 

@@ -50,9 +50,9 @@ class ChangePoint(Record, frozen=True, kw_only=True):
     @property
     def reason(self) -> str:
         """The cause in words."""
-        some = f"only {', '.join(self.cells)}; " if self.cells else ""
+        which_cells = f"only {', '.join(self.cells)}; " if self.cells else ""
         return (
-            some
+            which_cells
             + {
                 "": "",
                 "machine": "the machine changed: functions without any engine moved too",

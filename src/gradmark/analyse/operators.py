@@ -28,8 +28,8 @@ def operations(measurements: Sequence[Measurement], engine: str) -> list[Operati
     """What each operation adds, dearest first; those that failed last."""
     ours = {str(m.cell.params["operation"]): m for m in measurements if m.cell.engine == engine}
     base = ours.pop(BASELINE, None)
-    found = [_operation(name, m, base) for name, m in ours.items()]
-    return sorted(found, key=lambda o: (bool(o.problem), -(o.forward_ns or 0.0) - (o.backward_ns or 0.0)))
+    rows = [_operation(name, m, base) for name, m in ours.items()]
+    return sorted(rows, key=lambda o: (bool(o.problem), -(o.forward_ns or 0.0) - (o.backward_ns or 0.0)))
 
 
 def _operation(name: str, measurement: Measurement, base: Measurement | None) -> Operation:

@@ -122,11 +122,11 @@ def _solved(points: _Points, fixed: float | None) -> _Solution:
     tolerances = dict.fromkeys(("xtol", "ftol", "gtol"), 1e-12)
     # MINPACK's Levenberg-Marquardt knows no bounds, but is ten times as fast, and most minima lie inside them.
     with np.errstate(over="ignore"):  # of a covariance that leastsq makes and nobody asks for
-        found = [
+        minima = [
             optimize.leastsq(residuals, start, Dfun=jacobian, full_output=True, maxfev=EVALUATIONS, **tolerances)
             for start in (starts if fixed is None or log_constant > -math.inf else starts[:1])  # a line has one minimum
         ]
-    best, squares = min(((one[0], float(one[2]["fvec"] @ one[2]["fvec"])) for one in found), key=lambda one: one[1])
+    best, squares = min(((one[0], float(one[2]["fvec"] @ one[2]["fvec"])) for one in minima), key=lambda one: one[1])
     if not 0.0 <= best[0] <= STEEPEST:
         others = len(best) - 1
         bounds = ([0.0] + [-np.inf] * others, [STEEPEST] + [np.inf] * others)

@@ -86,8 +86,8 @@ def fits(measurements: list[Measurement], parameter: str) -> list[Fit]:
     for entry in entries.values():
         points = [
             (item, number)
-            for item, found in zip(measured, known, strict=True)
-            if (number := found.get(entry.name)) is not None and not _is_lost(entry, number)
+            for item, item_numbers in zip(measured, known, strict=True)
+            if (number := item_numbers.get(entry.name)) is not None and not _is_lost(entry, number)
         ]
         sizes = [size(item) for item, _ in points]
         if len(set(sizes)) >= NEEDED_SIZES:

@@ -17,11 +17,11 @@ JUDGED_ABOVE_NS = 50.0
 
 def summarise(measurement: Measurement) -> Summary:
     """What a measurement says, with a warning if its processes disagree."""
-    found = metric.numbers(measurement)
+    numbers = metric.numbers(measurement)
     warnings = [*measurement.warnings, *(warning for sample in measurement.samples for warning in sample.warnings)]
     if measurement.status == "ok":
         warnings += times.warnings(measurement)
-    shown = of_row(found)
+    shown = of_row(numbers)
     steady = is_steady(shown)
     if not steady and shown is not None:
         warnings.append(Warning(code=Code.UNSTEADY, numbers={"spread": shown.spread or 0.0}))
@@ -30,8 +30,8 @@ def summarise(measurement: Measurement) -> Summary:
         status=measurement.status,
         message=measurement.message,
         lacks=measurement.lacks,
-        numbers=found,
-        reasons=_reasons(measurement, found),
+        numbers=numbers,
+        reasons=_reasons(measurement, numbers),
         shape=next((shape_text(shape) for shape in measurement.shapes.values()), ""),
         steady=steady,
         warnings=_once_each(warnings),
@@ -60,11 +60,11 @@ def shape_text(shape: Sequence[int]) -> str:
     return "×".join(map(str, shape)) or "()"
 
 
-def _reasons(measurement: Measurement, found: dict[str, Number]) -> dict[str, str]:
-    missing = [entry for entry in metric.metrics_of(measurement) if entry.name not in found]
+def _reasons(measurement: Measurement, numbers: dict[str, Number]) -> dict[str, str]:
+    missing = [entry for entry in metric.metrics_of(measurement) if entry.name not in numbers]
     if measurement.status != "ok":
         return dict.fromkeys((entry.name for entry in missing), measurement.status)
-    return {entry.name: entry.why_missing(measurement, found) for entry in missing}
+    return {entry.name: entry.why_missing(measurement, numbers) for entry in missing}
 
 
 def _once_each(warnings: Sequence[Warning]) -> list[Warning]:

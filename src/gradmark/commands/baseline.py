@@ -74,11 +74,11 @@ def show(file: Path | None) -> None:
     from gradmark.report.tables.gate import numbers
     from gradmark.store import baselines
 
-    found = baselines.load(file or baselines.FILE)
-    times = found.times.total_ns if found.times is not None else {}
-    for name, kept in sorted(found.cells.items()):
+    baseline = baselines.load(file or baselines.FILE)
+    times = baseline.times.total_ns if baseline.times is not None else {}
+    for name, kept in sorted(baseline.cells.items()):
         values = numbers(kept.metrics | ({"total": times[name]} if name in times else {}))
         click.echo(f"{name}: {kept.status if kept.status != 'ok' else values}")
-    click.echo("counted with " + ", ".join(f"{key} {value}" for key, value in found.environment.items()))
-    if found.times is not None:
-        click.echo(f"timed on {found.times.machine}; for information, never judged")
+    click.echo("counted with " + ", ".join(f"{key} {value}" for key, value in baseline.environment.items()))
+    if baseline.times is not None:
+        click.echo(f"timed on {baseline.times.machine}; for information, never judged")

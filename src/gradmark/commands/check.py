@@ -172,9 +172,9 @@ def side_by_side(
         return engine in before.can
 
     def of_both_sides() -> "Plan":
-        made = chosen.plan(invocation, settings, worked)
+        one_side = chosen.plan(invocation, settings, worked)
         # what is known of an engine here need not be true of the other revision
-        return msgspec.structs.replace(made, cells=contest.both_sides(made.cells), known=[])
+        return msgspec.structs.replace(one_side, cells=contest.both_sides(one_side.cells), known=[])
 
     with orchestrating(invocation, of_both_sides, revision.places) as (orchestrator, _):
         rows = contest.rows_of(orchestrator.cells)
@@ -217,7 +217,7 @@ def show(gate: "Gate", form: str, output: Path | None) -> None:
     from gradmark.store.writing import replace
 
     table = "\n".join(text.lines(gate)) + "\n"
-    made = {
+    formatted = {
         "table": lambda: table,
         "markdown": lambda: text.markdown(gate),
         "junit": lambda: machines.junit(gate),
@@ -226,8 +226,8 @@ def show(gate: "Gate", form: str, output: Path | None) -> None:
         "json": lambda: machines.json(gate),
     }[form]()
     if output is not None:
-        replace(output, made.encode())
-    click.echo(table if output is not None else made, nl=False)
+        replace(output, formatted.encode())
+    click.echo(table if output is not None else formatted, nl=False)
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if summary:
         with open(summary, "a") as file:

@@ -36,13 +36,13 @@ def command(
 
     from gradmark.analyse.histories import histories
 
-    found = histories(_runs(store, since), name, lambda cell: _selected(cell, select))
-    if not found.series:
+    matching = histories(_runs(store, since), name, lambda cell: _selected(cell, select))
+    if not matching.series:
         _refuse_unknown(name)
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        click.echo(msgspec.json.format(msgspec.json.encode(matching), indent=2).decode())
     else:
-        show(found)
+        show(matching)
 
 
 def _runs(store: Path | None, since: datetime.datetime | None) -> "list[Run]":
@@ -90,31 +90,31 @@ def _selected(cell: "Cell", select: tuple[str, ...]) -> bool:
     )
 
 
-def show(found: "Histories") -> None:
+def show(histories: "Histories") -> None:
     """For each machine a line for each series, its changes below it; then the plots."""
     import shutil
 
     from gradmark.report.tables.levels import levels
 
-    if not found.series:
+    if not histories.series:
         click.echo("no cell of that name in the kept runs; `gradmark list` shows workloads and runs")
     columns = shutil.get_terminal_size().columns
-    for machine in dict.fromkeys(series.machine for series in found.series):
-        for line in (*_lines(found, machine), *levels(found, machine, columns)):
+    for machine in dict.fromkeys(series.machine for series in histories.series):
+        for line in (*_lines(histories, machine), *levels(histories, machine, columns)):
             click.echo(line)
 
 
-def _lines(found: "Histories", machine: str) -> "Iterator[str]":
+def _lines(histories: "Histories", machine: str) -> "Iterator[str]":
     from gradmark.records.metric import metric
     from gradmark.report.model.characters import plural
     from gradmark.units import percent, text
 
-    unit = metric(found.metric).unit
+    unit = metric(histories.metric).unit
     yield machine
-    for group in found.together:
+    for group in histories.together:
         for change in group.changes if group.machine == machine else []:
             yield f"  together on {group.engine}: {_words(change)}: {change.reason}"
-    for series in found.series:
+    for series in histories.series:
         if series.machine == machine:
             first, last = series.points[0].number.value, series.points[-1].number.value
             count, moved = len(series.points), f" ({percent(last / first)})" if first else ""

@@ -71,7 +71,7 @@ def choose(names: tuple[str, ...]) -> "list[tuple[Hypothesis, str | None]]":
     from gradmark.workloads.selection import where_it_failed
 
     known = {hypothesis.name: hypothesis for hypothesis in BUILT_IN}
-    found: list[tuple[Hypothesis, str | None]] = []
+    hypotheses: list[tuple[Hypothesis, str | None]] = []
     for name in names or tuple(known):
         if name.endswith(".py"):
             try:
@@ -83,14 +83,14 @@ def choose(names: tuple[str, ...]) -> "list[tuple[Hypothesis, str | None]]":
             ]
             if not own:
                 raise SelectionError(f"{name} has no Hypothesis; see examples/hypothesis.py")
-            found += own
+            hypotheses += own
         elif name in known:
-            found.append((known[name], None))
+            hypotheses.append((known[name], None))
         else:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
             raise SelectionError(f"no hypothesis is called {name!r}; {hint}")
-    return found
+    return hypotheses
 
 
 def cells_of(hypothesis: "Hypothesis", file: str | None) -> list[Cell]:

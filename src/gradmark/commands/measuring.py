@@ -61,12 +61,12 @@ class Invocation:
         sizes = settings if full is None else msgspec.structs.replace(settings, full=full)
         asked = plan.Request(chosen=chosen, engines=engines, dtypes=dtypes, devices=devices)
         with working("asking the engines what they can do", quiet=True) as watch:
-            made = plan.make_plan(
+            planned = plan.make_plan(
                 asked, sizes, process.run, verb=self.verb, tries=tries, stop=process.end_all, watch=watch
             )
-        for problem in made.left_out.values():
+        for problem in planned.left_out.values():
             click.echo(f"left out: {problem}", err=True)
-        return msgspec.structs.replace(made, settings=settings, arguments=self.arguments)
+        return msgspec.structs.replace(planned, settings=settings, arguments=self.arguments)
 
     def plan_of_cells(self, cells: Sequence[Cell], settings: Settings, known: Sequence[Measurement] = ()) -> "Plan":
         """The plan of cells that are chosen already."""

@@ -48,7 +48,7 @@ def operators(kinds: Sequence[str], dtypes: Sequence[str]) -> "list[Selected]":
     return [Selected(workload, dtypes=() if dtypes else workload.dtypes[:1]) for workload in workloads]
 
 
-def print_operations(engine: str, found: Sequence[Operation], dtype: str | None = None) -> None:
+def print_operations(engine: str, rows: Sequence[Operation], dtype: str | None = None) -> None:
     """A table, and one line that says what its numbers are. The dtype is that of tensors; None for scalars."""
     from rich.console import Console
     from rich.table import Table
@@ -56,7 +56,7 @@ def print_operations(engine: str, found: Sequence[Operation], dtype: str | None 
 
     from gradmark.report.model.operators import operator_table
 
-    console, shown = Console(), operator_table(engine, found, dtype)
+    console, shown = Console(), operator_table(engine, rows, dtype)
     problems = {line.problem for line in shown.lines}
     if len(problems) == 1 and "" not in problems:
         console.print(Text(f"operations of {shown.title}: {problems.pop()}"))

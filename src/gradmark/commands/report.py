@@ -112,8 +112,8 @@ def against_baseline(runs: Sequence[Run]) -> Verdict | None:
     # A run need not have all of the baseline; what it has not measured is no finding.
     before = baselines.only(baselines.load(baselines.FILE), [m.cell for m in shown.measurements])
     now = baselines.described(shown.environment)
-    found = exact.compare(before, shown.measurements, now, configuration.read())
-    gate = Gate(against=str(baselines.FILE), findings=found)
+    findings = exact.compare(before, shown.measurements, now, configuration.read())
+    gate = Gate(against=str(baselines.FILE), findings=findings)
     words: dict[str, Literal["kept", "broken", "undecided"]] = {"pass": "kept", "fail": "broken"}
     summary = f"against {gate.against}: {counts(gate) or 'nothing to compare'}"
     return Verdict(

@@ -48,7 +48,7 @@ class Autograd:
         scalar = workload.kind == "scalar"
         vjp: Any = None
         y: Any = None
-        found: Any = None
+        gradients: Any = None
 
         def forward() -> None:
             nonlocal vjp, y
@@ -56,12 +56,12 @@ class Autograd:
             vjp, y = trace(*inputs)
 
         def backward() -> None:
-            nonlocal found
-            found = vjp(1.0 if scalar else anp.ones_like(y))
+            nonlocal gradients
+            gradients = vjp(1.0 if scalar else anp.ones_like(y))
 
         return Session(
             primal=bound(workload, ops, inputs, params),
             forward=forward,
             backward=backward,
-            gradients=lambda: [float(g) for g in found] if scalar else [anp.asarray(g) for g in found],
+            gradients=lambda: [float(g) for g in gradients] if scalar else [anp.asarray(g) for g in gradients],
         )

@@ -26,8 +26,8 @@ RENAMED = {
 
 def same_names(xp: Any, names: list[str]) -> Functions:
     """Those functions that the library has itself."""
-    found = {name: getattr(xp, RENAMED.get(name, name), None) for name in names}
-    return {name: function for name, function in found.items() if function is not None}
+    functions = {name: getattr(xp, RENAMED.get(name, name), None) for name in names}
+    return {name: function for name, function in functions.items() if function is not None}
 
 
 def composed(xp: Any) -> Functions:
@@ -48,8 +48,8 @@ def composed(xp: Any) -> Functions:
 
     def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         top = xp.max(x, axis=axis, keepdims=True)
-        found = xp.log(xp.sum(xp.exp(x - top), axis=axis, keepdims=True)) + top
-        return found if keepdims else xp.squeeze(found, axis=axis)
+        logarithms = xp.log(xp.sum(xp.exp(x - top), axis=axis, keepdims=True)) + top
+        return logarithms if keepdims else xp.squeeze(logarithms, axis=axis)
 
     def log_softmax(x: Any, axis: int = -1) -> Any:
         return x - logsumexp(x, axis, keepdims=True)
@@ -61,10 +61,10 @@ def composed(xp: Any) -> Functions:
     def softmax_cross_entropy(logits: Any, labels: Any, reduction: str = "mean") -> Any:
         flat = np.asarray(labels).ravel()
         rows = xp.reshape(log_softmax(logits), (flat.size, -1))
-        found = -rows[np.arange(flat.size), flat]
+        losses = -rows[np.arange(flat.size), flat]
         if reduction == "none":
-            return xp.reshape(found, np.shape(labels))
-        return xp.mean(found) if reduction == "mean" else xp.sum(found)
+            return xp.reshape(losses, np.shape(labels))
+        return xp.mean(losses) if reduction == "mean" else xp.sum(losses)
 
     def layer_norm(x: Any, weight: Any = None, bias: Any = None, epsilon: float = 1e-5) -> Any:
         centred = x - xp.mean(x, axis=-1, keepdims=True)

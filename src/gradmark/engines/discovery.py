@@ -70,10 +70,10 @@ def installed(name: str) -> bool:
 def chosen(names: Sequence[str]) -> list[str]:
     """What the user named, once each; `all` is every installed engine that differentiates on its own account."""
     every = [name for name in known() if name not in NOT_COMPARED and installed(name)]
-    found = list(dict.fromkeys(engine for name in names for engine in (every if name == EVERY else [name])))
-    for name in found:
+    engines = list(dict.fromkeys(engine for name in names for engine in (every if name == EVERY else [name])))
+    for name in engines:
         check(name)
-    return found
+    return engines
 
 
 def check(name: str) -> None:

@@ -31,7 +31,7 @@ class FiniteDifference:
         if workload.kind == "tensor":
             return self._tensors(workload, inputs, params)
         f = partial(workload.function, FLOATS, **params)
-        found = [0.0] * len(inputs)
+        gradients = [0.0] * len(inputs)
 
         def evaluated(k: int, value: float) -> float:
             moved = list(inputs)
@@ -40,10 +40,10 @@ class FiniteDifference:
 
         def backward() -> None:
             for k, x in enumerate(inputs):
-                found[k] = difference(evaluated, k, x)
+                gradients[k] = difference(evaluated, k, x)
 
         evaluate = bound(workload, FLOATS, inputs, params)
-        return Session(primal=evaluate, forward=evaluate, backward=backward, gradients=lambda: found)
+        return Session(primal=evaluate, forward=evaluate, backward=backward, gradients=lambda: gradients)
 
     def _tensors(self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Session:
         from gradmark.engines.numpy_arrays import ARRAYS
@@ -56,7 +56,7 @@ class FiniteDifference:
                 "differenced: choose a smaller size"
             )
         point = [x.copy() for x in inputs]
-        found = [inputs[k].copy() for k in active]
+        gradients = [inputs[k].copy() for k in active]
         f = bound(workload, ARRAYS, point, params)
 
         def evaluated(place: tuple[int, tuple[int, ...]], value: float) -> float:
@@ -67,12 +67,12 @@ class FiniteDifference:
             return result
 
         def backward() -> None:
-            for k, gradient in zip(active, found, strict=True):
+            for k, gradient in zip(active, gradients, strict=True):
                 for entry, x in _entries(inputs[k]):
                     gradient[entry] = difference(evaluated, (k, entry), x)
 
         evaluate = bound(workload, ARRAYS, inputs, params)
-        return Session(primal=evaluate, forward=evaluate, backward=backward, gradients=lambda: found)
+        return Session(primal=evaluate, forward=evaluate, backward=backward, gradients=lambda: gradients)
 
 
 def difference(f: Callable[[Any, float], float], place: Any, x: float) -> float:

@@ -96,7 +96,7 @@ class Jax:
     jitted = True
 
     def __init__(self) -> None:
-        self.made: tuple[Workload, Sequence[Any], Mapping[str, Param], Made] | None = None
+        self.cached: tuple[Workload, Sequence[Any], Mapping[str, Param], Made] | None = None
 
     def capabilities(self) -> Capabilities:
         """Scalars are arrays without axes."""
@@ -121,8 +121,13 @@ class Jax:
 
         Sessions on the same inputs share them, as calls of one jitted function do: it is compiled once.
         """
-        if self.made is not None and self.made[0] is workload and self.made[1] is inputs and self.made[2] == params:
-            return self.made[3]
+        if (
+            self.cached is not None
+            and self.cached[0] is workload
+            and self.cached[1] is inputs
+            and self.cached[2] == params
+        ):
+            return self.cached[3]
         jax.config.update("jax_enable_x64", True)  # float32 stays float32, and float64 is float64
         # On a GPU its products round float32 to ten bits (TF32) unless told otherwise, and no gradient would pass.
         jax.config.update("jax_default_matmul_precision", "highest")
@@ -139,9 +144,9 @@ class Jax:
         jit: Callable[..., Any] = jax.jit if self.jitted else _itself
         gradient = jax.value_and_grad(f, argnums=tuple(range(len(active))))
         steps = (f, partial(jax.vjp, f), lambda vjp, seed: vjp(seed), gradient)
-        found = [arrays[k] for k in active], tuple(jit(step) for step in steps)
-        self.made = (workload, inputs, params, found)
-        return found
+        functions = [arrays[k] for k in active], tuple(jit(step) for step in steps)
+        self.cached = (workload, inputs, params, functions)
+        return functions
 
     def prepare(self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Session:
         """Forward gives the value and a function with the residuals, backward calls that; both are jitted."""
@@ -154,7 +159,7 @@ class Jax:
         place = device_name(next(iter(wanted[0].devices())).platform)
         y: Any = None
         vjp: Any = None
-        found: Any = None
+        raw_gradients: Any = None
 
         def forward() -> None:
             nonlocal y, vjp
@@ -162,15 +167,15 @@ class Jax:
             y, vjp = wait(record(*wanted))
 
         def backward() -> None:
-            nonlocal found
-            found = wait(propagate(vjp, one))
+            nonlocal raw_gradients
+            raw_gradients = wait(propagate(vjp, one))
 
         def total() -> None:
-            nonlocal found
-            _, found = wait(together(*wanted))
+            nonlocal raw_gradients
+            _, raw_gradients = wait(together(*wanted))
 
         def gradients() -> list[Any]:
-            return [float(g) for g in found] if scalar else [np.asarray(g) for g in found]
+            return [float(g) for g in raw_gradients] if scalar else [np.asarray(g) for g in raw_gradients]
 
         def tape() -> TapeSize:
             forward()

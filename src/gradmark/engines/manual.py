@@ -155,10 +155,10 @@ def tree(*xs: float, depth: int) -> Pair:
                 else:
                     below += (seed * (1.0 - math.tanh(a) ** 2) if kind == 3 else seed, -seed if kind == 1 else seed)
             seeds = below
-        found = [0.0] * len(xs)
+        gradient = [0.0] * len(xs)
         for leaf, seed in zip(leaves(depth), seeds, strict=True):
-            found[leaf] += seed
-        return found
+            gradient[leaf] += seed
+        return gradient
 
     return forward, backward
 
@@ -255,12 +255,12 @@ class Manual:
         if pair is None:
             raise UnsupportedError(f"nobody has written the adjoint of {workload.name} by hand")
         forward, propagate = pair(*inputs, **params)
-        found: list[Any] = []
+        gradients: list[Any] = []
 
         def backward() -> None:
-            nonlocal found
-            found = propagate()
+            nonlocal gradients
+            gradients = propagate()
 
         return Session(
-            primal=bound(workload, ops, inputs, params), forward=forward, backward=backward, gradients=lambda: found
+            primal=bound(workload, ops, inputs, params), forward=forward, backward=backward, gradients=lambda: gradients
         )

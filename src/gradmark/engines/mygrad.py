@@ -72,7 +72,7 @@ class MyGrad:
             y.backward()
 
         def gradients() -> list[Any]:
-            found = [0 * leaf.data if leaf.grad is None else leaf.grad for leaf in wanted]
-            return [float(g) for g in found] if scalar else [np.asarray(g) for g in found]
+            filled = [0 * leaf.data if leaf.grad is None else leaf.grad for leaf in wanted]
+            return [float(g) for g in filled] if scalar else [np.asarray(g) for g in filled]
 
         return Session(primal=primal, forward=forward, total=total, gradients=gradients)

@@ -45,8 +45,8 @@ def gelu(x: Array, approximate: str = "none") -> Array:
 def logsumexp(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
     """log Σ e^x, with the largest taken out first."""
     top = np.max(x, axis=axis, keepdims=True)
-    found = np.log(np.sum(np.exp(x - top), axis=axis, keepdims=True)) + top
-    return found if keepdims else np.squeeze(found, axis=axis)
+    logarithms = np.log(np.sum(np.exp(x - top), axis=axis, keepdims=True)) + top
+    return logarithms if keepdims else np.squeeze(logarithms, axis=axis)
 
 
 def log_softmax(x: Array, axis: int = -1) -> Array:
@@ -62,8 +62,8 @@ def softmax(x: Array, axis: int = -1) -> Array:
 
 def softmax_cross_entropy(logits: Array, labels: Array, reduction: str = "mean") -> Array:
     """The negative log-probability of each label; classes are on the last axis."""
-    found = -np.take_along_axis(log_softmax(logits), np.asarray(labels)[..., None], -1)[..., 0]
-    return found if reduction == "none" else np.mean(found) if reduction == "mean" else np.sum(found)
+    losses = -np.take_along_axis(log_softmax(logits), np.asarray(labels)[..., None], -1)[..., 0]
+    return losses if reduction == "none" else np.mean(losses) if reduction == "mean" else np.sum(losses)
 
 
 def layer_norm(x: Array, weight: Array = None, bias: Array = None, epsilon: float = 1e-5) -> Array:

@@ -51,8 +51,8 @@ OTHERS: dict[str, Any] = {
 def operations(kind: str) -> ModuleType:
     """Methods of its tensors."""
     names = SCALAR_FUNCTIONS if kind == "scalar" else TENSOR_FUNCTIONS
-    found = {name: OTHERS.get(name) or getattr(Tensor, name, None) for name in names}
-    return namespace({name: function for name, function in found.items() if function is not None}, "tinygrad")
+    functions = {name: OTHERS.get(name) or getattr(Tensor, name, None) for name in names}
+    return namespace({name: function for name, function in functions.items() if function is not None}, "tinygrad")
 
 
 def leaf(x: Any) -> Any:
@@ -101,22 +101,22 @@ class Tinygrad:
         leaves = [leaf(np.asarray(x)) for x in inputs]
         wanted = [leaves[k] for k in active]
         ops = operations(workload.kind)
-        found: list[Any] = []
+        gradients: list[Any] = []
 
         def forward() -> Any:
             return workload.function(ops, *leaves, **params).realize()
 
         def total() -> None:
-            nonlocal found
+            nonlocal gradients
             y = workload.function(ops, *leaves, **params)
-            found = y.gradient(*wanted)
-            Tensor.realize(y, *found)
+            gradients = y.gradient(*wanted)
+            Tensor.realize(y, *gradients)
 
         return Session(
             primal=forward,
             forward=forward,
             total=total,
-            gradients=lambda: [g.item() for g in found] if scalar else [g.numpy() for g in found],
+            gradients=lambda: [g.item() for g in gradients] if scalar else [g.numpy() for g in gradients],
             synchronize=device.synchronize,
             device_name=device_name(wanted[0].device),
         )

@@ -48,8 +48,8 @@ def _over(function: Callable[..., Any]) -> Callable[..., Any]:
 def _cross_entropy(logits: Any, labels: Any, reduction: str = "mean") -> Any:
     if logits.ndim == 2:  # as most write it: reshaping would be recorded too
         return F.cross_entropy(logits, labels, reduction=reduction)
-    found = F.cross_entropy(logits.reshape(-1, logits.shape[-1]), labels.reshape(-1), reduction=reduction)
-    return found.reshape(labels.shape) if reduction == "none" else found
+    losses = F.cross_entropy(logits.reshape(-1, logits.shape[-1]), labels.reshape(-1), reduction=reduction)
+    return losses.reshape(labels.shape) if reduction == "none" else losses
 
 
 def _pad(x: Any, widths: Any) -> Any:
@@ -97,8 +97,8 @@ def operations(kind: str, device: str) -> ModuleType:
     def constant(value: Any) -> Any:
         return torch.as_tensor(value, dtype=torch.float64 if isinstance(value, float) else None, device=device)
 
-    found = {name: function for name, function in functions.items() if function is not None}
-    return namespace({**found, "constant": constant}, "torch")
+    available = {name: function for name, function in functions.items() if function is not None}
+    return namespace({**available, "constant": constant}, "torch")
 
 
 class Torch:
@@ -132,7 +132,7 @@ class Torch:
         f = self.made(bound(workload, ops, leaves, params), workload, params)
         propagate = torch.autograd.grad
         y: Any = None
-        found: Any = None
+        raw_gradients: Any = None
 
         def primal() -> None:
             with torch.no_grad():
@@ -144,18 +144,18 @@ class Torch:
             y = f()
 
         def backward() -> None:
-            nonlocal found
-            found = propagate(y, wanted, retain_graph=True, allow_unused=True)
+            nonlocal raw_gradients
+            raw_gradients = propagate(y, wanted, retain_graph=True, allow_unused=True)
 
         def total() -> None:
-            nonlocal y, found
-            y = found = None
+            nonlocal y, raw_gradients
+            y = raw_gradients = None
             y = f()
-            found = propagate(y, wanted, allow_unused=True)
+            raw_gradients = propagate(y, wanted, allow_unused=True)
 
         def gradients() -> list[Any]:
             """An input that the function does not use has none, which is one of zeros."""
-            filled = [0 * leaf.detach() if g is None else g for g, leaf in zip(found, wanted, strict=True)]
+            filled = [0 * leaf.detach() if g is None else g for g, leaf in zip(raw_gradients, wanted, strict=True)]
             return [g.item() for g in filled] if workload.kind == "scalar" else [g.cpu().numpy() for g in filled]
 
         def tape() -> TapeSize:
@@ -187,14 +187,14 @@ def saved() -> Iterator[dict[int, int]]:
 
 def nodes(y: Any) -> int:
     """The nodes of the graph behind a result, without those that only collect the gradients of leaves."""
-    found = set()
+    visited = set()
     ahead = [y.grad_fn]
     while ahead:  # not by recursion: a chain is as deep as it is long
         node = ahead.pop()
-        if node is not None and node not in found:
-            found.add(node)
+        if node is not None and node not in visited:
+            visited.add(node)
             ahead += [other for other, _ in node.next_functions]
-    return sum(type(node).__name__ != "AccumulateGrad" for node in found)
+    return sum(type(node).__name__ != "AccumulateGrad" for node in visited)
 
 
 class TorchCompile(Torch):

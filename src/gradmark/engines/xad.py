@@ -39,7 +39,7 @@ class Xad:
         real, f = xad.adj_1st.Real, workload.function
         xs: list[Any] = []
         y: Any = None
-        found: list[float] = []
+        gradients: list[float] = []
 
         def forward() -> None:
             nonlocal xs, y
@@ -57,16 +57,16 @@ class Xad:
             tape.registerOutput(y)
 
         def backward() -> None:
-            nonlocal found
+            nonlocal gradients
             tape.clearDerivatives()
             y.derivative = 1.0
             tape.computeAdjoints()
-            found = [x.derivative for x in xs]
+            gradients = [x.derivative for x in xs]
 
         return Session(
             primal=bound(workload, FLOATS, inputs, params),
             forward=forward,
             backward=backward,
-            gradients=lambda: found,
+            gradients=lambda: gradients,
             tape=lambda: TapeSize(saved_bytes=tape.getMemory()),
         )

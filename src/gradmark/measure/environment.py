@@ -71,13 +71,13 @@ def virtualisation() -> str | None:
 
 def packages() -> dict[str, str]:
     """Versions of what is installed."""
-    found = {}
+    versions = {}
     for name in PACKAGES:
         try:
-            found[name] = importlib.metadata.version(name)
+            versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def _git(*arguments: str) -> str | None:

@@ -76,14 +76,14 @@ class GrowingRun:
 
     def measurement(self, cell: str) -> Measurement | None:
         """What is known of a cell so far."""
-        found = self._measured.get(cell)
-        if found is None:
+        measured = self._measured.get(cell)
+        if measured is None:
             return None
         ordered = sorted(self._samples[cell], key=lambda sample: sample.process)
-        return msgspec.structs.replace(found, samples=with_one_harness(ordered))
+        return msgspec.structs.replace(measured, samples=with_one_harness(ordered))
 
     @property
     def run(self) -> Run:
         """The run as it stands, its measurements in the order of the plan."""
-        found = [m for cell in self._begun.planned if (m := self.measurement(cell.id)) is not None]
-        return msgspec.structs.replace(self._begun, measurements=found, finished=self.finished)
+        measurements = [m for cell in self._begun.planned if (m := self.measurement(cell.id)) is not None]
+        return msgspec.structs.replace(self._begun, measurements=measurements, finished=self.finished)

@@ -73,8 +73,8 @@ class Metric:
 
     def number(self, measurement: Measurement) -> float | None:
         """What a measurement has of it, as it is shown; None if it has none."""
-        found = numbers(measurement).get(self.name)
-        return None if found is None else found.value
+        number = numbers(measurement).get(self.name)
+        return None if number is None else number.value
 
 
 # --- how phases are read
@@ -347,14 +347,14 @@ def numbers(measurement: Measurement) -> dict[str, Number]:
     """All that a measurement has. A cell that did not run to its end has no times; its error may still be known."""
     ran = measurement.status == "ok"
     known: dict[str, Number] = times.times(measurement) if ran else {}
-    found: dict[str, Number] = {}
+    readings: dict[str, Number] = {}
     for entry in metrics_of(measurement):
         if entry.timed and not ran:
             continue
-        value = entry.read(measurement, known | found if not entry.phase else known)
+        value = entry.read(measurement, known | readings if not entry.phase else known)
         if value is not None:
-            found[entry.name] = value if isinstance(value, Number) else Number(value=value)
-    return found
+            readings[entry.name] = value if isinstance(value, Number) else Number(value=value)
+    return readings
 
 
 def harness_ns(*measurements: Measurement) -> float | None:

@@ -36,25 +36,25 @@ def times(measurement: Measurement) -> dict[str, Number]:
     """Every phase that was timed or can be computed."""
     samples = measurement.samples
     names = dict.fromkeys(name for sample in samples for name in sample.phases)
-    found = {name: number for name in names if (number := _timed(samples, name))}
-    whole = found.get(WHOLE)
+    numbers = {name: number for name in names if (number := _timed(samples, name))}
+    whole = numbers.get(WHOLE)
     if whole is None:
-        return found
-    if "backward" in found and unrepeatable(samples):
-        del found["backward"]
-    beyond = {part: found.pop(part) for part in PARTS if part in found and found[part].value > whole.value}
+        return numbers
+    if "backward" in numbers and unrepeatable(samples):
+        del numbers["backward"]
+    beyond = {part: numbers.pop(part) for part in PARTS if part in numbers and numbers[part].value > whole.value}
     if not (beyond and _own_total(samples)):  # a total of its own is not the sum of parts that it does not do
-        found |= _computed(found, whole, beyond)
+        numbers |= _computed(numbers, whole, beyond)
     for part, number in beyond.items():
-        alone = len(beyond) == 1 and not any(other in found for other in PARTS)
+        alone = len(beyond) == 1 and not any(other in numbers for other in PARTS)
         if alone and 0 < number.value <= SAME * whole.value:
-            found[part] = Number(value=whole.value, how="derived", processes=whole.processes)
-    return found
+            numbers[part] = Number(value=whole.value, how="derived", processes=whole.processes)
+    return numbers
 
 
-def _computed(found: Mapping[str, Number], whole: Number, beyond: Mapping[str, Number]) -> dict[str, Number]:
+def _computed(numbers: Mapping[str, Number], whole: Number, beyond: Mapping[str, Number]) -> dict[str, Number]:
     """The part that is missing, as the whole less the other part; nothing if that is lost in noise."""
-    forward, backward = (found.get(part) for part in PARTS)
+    forward, backward = (numbers.get(part) for part in PARTS)
     if forward is not None and backward is None and 0 <= forward.value < whole.value / SAME:
         return {"backward": _rest(whole, forward)}
     if backward is not None and "forward" in beyond and 0 <= backward.value < whole.value / SAME:

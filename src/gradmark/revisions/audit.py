@@ -90,8 +90,8 @@ def audit(
     """Plants each fault, and says what came of it."""
     contests = [contest_of(fault, pairs) for fault in faults]
     decided = contest.decide(contests, orchestrator, configuration)
-    equal = [made for fault, made in zip(faults, contests, strict=True) if not fault.caught_by]
-    floors = [row for made in equal for row in contest.floors(made, orchestrator)]
+    equal = [its_contest for fault, its_contest in zip(faults, contests, strict=True) if not fault.caught_by]
+    floors = [row for its_contest in equal for row in contest.floors(its_contest, orchestrator)]
     return Audit(
         planted=[judged(fault, findings) for fault, findings in zip(faults, decided, strict=True)],
         false_alarms=false_alarms(floors, configuration) if equal else None,

@@ -71,7 +71,9 @@ def decide(
     if orchestrator.settings.instructions:
         orchestrator.count(both_sides([row for contest in contests for row in contest.rows]))
     times = [timing.judge(part.floors(orchestrator), configuration) for part in first]
-    again = [_Round(p.contest, _flagged(p, found), _fresh(p.contest)) for p, found in zip(first, times, strict=True)]
+    again = [
+        _Round(p.contest, _flagged(p, findings), _fresh(p.contest)) for p, findings in zip(first, times, strict=True)
+    ]
     _measure(again, orchestrator)
     decided = []
     for contest, early, late, findings in zip(contests, first, again, times, strict=True):

@@ -190,6 +190,6 @@ def cross_entropy(ops: Any, logits: Any, labels: Any, **_sizes: Any) -> Any:
 
 
 def _softmax_minus_one_hot(logits: Any, labels: Any) -> list[Any]:
-    (found,) = _softmax(logits)
-    found[range(len(labels)), labels] -= 1
-    return [found / len(labels)]
+    (softmax,) = _softmax(logits)
+    softmax[range(len(labels)), labels] -= 1
+    return [softmax / len(labels)]

@@ -64,15 +64,15 @@ OPERATIONS: dict[str, Operation] = {
 def _operands(draw: Any, operation: str) -> list[Any]:
     """Numbers from 0.1 to 0.9, no two alike and none a bound of `clip`: then no kink is near."""
     shapes, _ = OPERATIONS[operation]
-    found = []
+    operands = []
     for place, shape in enumerate(shapes):
         if shape == LABELS:
-            found.append(draw.integers(SIDE, size=SIDE))
+            operands.append(draw.integers(SIDE, size=SIDE))
             continue
         count = math.prod(shape)
         shift = (place + 0.5) / len(shapes)
-        found.append((0.1 + 0.8 * (draw.permutation(count) + shift) / count).reshape(shape))
-    return found
+        operands.append((0.1 + 0.8 * (draw.permutation(count) + shift) / count).reshape(shape))
+    return operands
 
 
 @workload(

@@ -175,8 +175,8 @@ def _along(gradients: Sequence[Any], places: Sequence[int], slopes: Slopes) -> I
     relative_to = scales(slopes)
     for k, (gradient, place) in enumerate(zip(gradients, places, strict=True)):
         for number, direction in enumerate(directions(gradient.shape, place), DIRECTIONS * k):
-            found = float(np.sum(gradient * direction, dtype=np.float64))
-            yield _finite(abs(found - slopes[number][0]) / relative_to[number]), place
+            own_slope = float(np.sum(gradient * direction, dtype=np.float64))
+            yield _finite(abs(own_slope - slopes[number][0]) / relative_to[number]), place
 
 
 def _apart(gradient: Any, exact: Any) -> float:

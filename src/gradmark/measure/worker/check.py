@@ -25,29 +25,29 @@ def inspect(job: Job) -> Result:
     prepared = Prepared(job)
     workload, cell = prepared.workload, job.cell
     flops, moved = workload.work(cell.params, cell.dtype)
-    found = Result(
+    result = Result(
         operations=workload.count(cell.params), flops=flops, bytes=moved, shapes=shapes(prepared),
         iteration_ns=prepared.iteration_ns(),
         first_call_ns=prepared.once_ns["first_call"] if prepared.can.caches else None,
     )  # fmt: skip
     if not prepared.can.gradients:
-        return msgspec.structs.replace(found, memory=Memory(reason=prepared.can.reason))
+        return msgspec.structs.replace(result, memory=Memory(reason=prepared.can.reason))
     prepared.iterate()
     try:
         exact, judged, words = examine(prepared, job)
     except accuracy.NoReferenceError as reason:
         infinite = not_finite(prepared, prepared.gradient())
         if infinite:
-            return msgspec.structs.replace(found, status="wrong-gradient", message=wrong(infinite))
+            return msgspec.structs.replace(result, status="wrong-gradient", message=wrong(infinite))
         warning = Warning(code=Code.UNCHECKED, reason=str(reason))
-        found = msgspec.structs.replace(found, warnings=[warning])
+        result = msgspec.structs.replace(result, warnings=[warning])
     else:
-        found = msgspec.structs.replace(found, reference=exact, accuracy=judged)
+        result = msgspec.structs.replace(result, reference=exact, accuracy=judged)
         if judged is None or judged.relative_error > judged.tolerance:
-            return msgspec.structs.replace(found, status="wrong-gradient", message=wrong(words))
-    found = msgspec.structs.replace(found, tape=prepared.session.tape())
+            return msgspec.structs.replace(result, status="wrong-gradient", message=wrong(words))
+    result = msgspec.structs.replace(result, tape=prepared.session.tape())
     if not job.settings.memory:
-        return msgspec.structs.replace(found, memory=Memory(reason="switched off with --no-memory"))
+        return msgspec.structs.replace(result, memory=Memory(reason="switched off with --no-memory"))
 
     def make() -> tuple[Callable[[], Any], ...]:
         return prepared.calls(prepared.make())
@@ -58,8 +58,8 @@ def inspect(job: Job) -> Result:
     if prepared.session.device is not None:
         measured = device_memory.measure(prepared.session.device, make, record, prepared.session.synchronize)
     else:
-        measured = memory.measure(make, record, plain(prepared), found.iteration_ns or 0.0)
-    return msgspec.structs.replace(found, memory=measured)
+        measured = memory.measure(make, record, plain(prepared), result.iteration_ns or 0.0)
+    return msgspec.structs.replace(result, memory=measured)
 
 
 def shapes(prepared: Prepared) -> dict[str, list[int]]:

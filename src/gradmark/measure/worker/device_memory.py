@@ -40,15 +40,15 @@ def measure(
     del calls
     calls = make()
     run(calls, COUNT)
-    made, alive = [], []
+    allocations, alive = [], []
     for _ in range(3):
         run(calls, COUNT)
-        made.append(counters.allocations())
+        allocations.append(counters.allocations())
         alive.append(counters.alive_bytes())
     leaked = min(alive[1] - alive[0], alive[2] - alive[1])
     return Memory(
-        allocations=(made[2] - made[1]) / COUNT,
-        gross_allocations=(made[2] - made[1]) / COUNT,
+        allocations=(allocations[2] - allocations[1]) / COUNT,
+        gross_allocations=(allocations[2] - allocations[1]) / COUNT,
         plain_allocations=0.0,
         leaked_bytes=max(0.0, leaked / COUNT),
         retained_bytes=retained,

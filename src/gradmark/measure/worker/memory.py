@@ -131,8 +131,12 @@ class _Counter:
         """
         least = 1 if count < LEAST_OF_LONG else 2
         short, long = (self._track(_times(calls, n * count)) for n in (least, least + 1))
-        made, asked = (b - a for a, b in zip(self._made(short), self._made(long), strict=True))
-        return made / count, self._leaked(calls, count, longer, self._alive(short), self._alive(long)), asked / count
+        allocations, asked = (b - a for a, b in zip(self._made(short), self._made(long), strict=True))
+        return (
+            allocations / count,
+            self._leaked(calls, count, longer, self._alive(short), self._alive(long)),
+            asked / count,
+        )
 
     def _leaked(
         self, calls: tuple[Call, ...], count: int, times: int, short: tuple[int, int], long: tuple[int, int]

@@ -19,13 +19,13 @@ Field = Callable[[Measurement, Summary], object]
 
 def csv(run: Run, summaries: Sequence[Summary] | None = None) -> str:
     """All cells in reading order."""
-    made = summaries if summaries is not None else [summarise(m) for m in run.measurements]
+    summarised = summaries if summaries is not None else [summarise(m) for m in run.measurements]
     fields = _fields(run.measurements)
     out = io.StringIO()
     writer = csv_module.writer(out, lineterminator="\n")
     writer.writerow(fields)
     for place in reading_order(run):
-        writer.writerow(_safe(field(run.measurements[place], made[place])) for field in fields.values())
+        writer.writerow(_safe(field(run.measurements[place], summarised[place])) for field in fields.values())
     return out.getvalue()
 
 
@@ -50,7 +50,7 @@ def _fields(measurements: Sequence[Measurement]) -> dict[str, Field]:
 
 def _of_metric(entry: Metric) -> dict[str, Field]:
     """Its number; of a time also how it was obtained, its spread, and the median over processes with its interval."""
-    found: dict[str, Field] = {entry.column: lambda _m, s: s.value(entry.name)}
+    fields: dict[str, Field] = {entry.column: lambda _m, s: s.value(entry.name)}
     if entry.phase:
         for suffix, attribute in {
             "_how": "how",
@@ -60,8 +60,8 @@ def _of_metric(entry: Metric) -> dict[str, Field]:
             "_median_high_ns": "high",
             "_median_coverage": "coverage",
         }.items():
-            found[f"{entry.name}{suffix}"] = _attribute(entry.name, attribute)
-    return found
+            fields[f"{entry.name}{suffix}"] = _attribute(entry.name, attribute)
+    return fields
 
 
 def _attribute(name: str, attribute: str) -> Field:

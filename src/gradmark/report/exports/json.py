@@ -13,7 +13,7 @@ from gradmark.records import Run, Summary
 
 def json(run: Run, summaries: Sequence[Summary] | None = None) -> str:
     """One document. `rows` has a summary for each measurement, in the same order."""
-    made = summaries if summaries is not None else [summarise(m) for m in run.measurements]
-    rows = [{"row": s.cell.row, "engine": s.cell.engine, **msgspec.to_builtins(s)} for s in made]
+    summarised = summaries if summaries is not None else [summarise(m) for m in run.measurements]
+    rows = [{"row": s.cell.row, "engine": s.cell.engine, **msgspec.to_builtins(s)} for s in summarised]
     document = msgspec.to_builtins(run) | {"rows": rows}
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"

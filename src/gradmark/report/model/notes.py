@@ -42,7 +42,7 @@ def notes(
     """All notes of a run. `summaries` spare making them again."""
     shown = rows(run, summaries)
     fine = [row for row in shown if row.status == "ok"]
-    found = [
+    every_note = [
         *_failures(shown, run.settings),
         *_unsteady(fine),
         *_growth(curves, suspects),
@@ -57,7 +57,7 @@ def notes(
         *_workers(run),
         *_harness(run),
     ]
-    return sorted(found, key=lambda note: note.level == "info")
+    return sorted(every_note, key=lambda note: note.level == "info")
 
 
 def _warning(text: str) -> Note:

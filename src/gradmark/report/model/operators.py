@@ -47,7 +47,7 @@ def operator_tables(measurements: Sequence[Measurement]) -> list[OperatorTable]:
     ]
 
 
-def operator_table(engine: str, found: Sequence[Operation], dtype: str | None) -> OperatorTable:
+def operator_table(engine: str, rows: Sequence[Operation], dtype: str | None) -> OperatorTable:
     """The table of one engine; the dtype is that of tensors, None for scalars."""
     numbers: dict[str, tuple[str, Callable[[Operation], float | None]]] = {
         "forward": ("time", lambda o: o.forward_ns),
@@ -60,13 +60,13 @@ def operator_table(engine: str, found: Sequence[Operation], dtype: str | None) -
     def line(operation: Operation) -> OperatorLine:
         if operation.problem:
             return OperatorLine(name=one_line(operation.name), problem=one_line(operation.problem))
-        read = [(unit, of(operation)) for unit, of in numbers.values()]
+        read = [(unit, read_number(operation)) for unit, read_number in numbers.values()]
         texts = [MISSING if number is None else units.text(unit, number) for unit, number in read]
         return OperatorLine(name=one_line(operation.name), numbers=[number for _, number in read], texts=texts)
 
     return OperatorTable(
         title=one_line(f"{engine}, tensors, {dtype}" if dtype else f"{engine}, scalars"),
         heads=list(numbers),
-        lines=[line(operation) for operation in found],
+        lines=[line(operation) for operation in rows],
         note=NOTES["tensor" if dtype else "scalar"],
     )

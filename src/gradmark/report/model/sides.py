@@ -70,11 +70,13 @@ def _most_rows_have(run: Run, engines: int) -> bool:
 
 def comparison(run: Run, summaries: Sequence[Summary] | None = None) -> Comparison:
     """A table for each row, in reading order, then all their totals in one, and the summary."""
-    made = summaries if summaries is not None else [summarise(m) for m in run.measurements]
+    summarised = summaries if summaries is not None else [summarise(m) for m in run.measurements]
     names = _competitors(run)
     ordered = reading_order(run)
     members = [_called(names, run.measurements[place]) for place in ordered]
-    rows = {member.cell.id: row(_called(names, made[place])) for member, place in zip(members, ordered, strict=True)}
+    rows = {
+        member.cell.id: row(_called(names, summarised[place])) for member, place in zip(members, ordered, strict=True)
+    }
     standing = {task: standings(group) for task, group in rows_of(members).items()}
     ranked = _ranked(standing)
     present = [member for member in members if member.cell.engine in ranked]

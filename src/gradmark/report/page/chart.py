@@ -67,8 +67,8 @@ def short(number: float) -> float:
     >>> short(123456.0), short(0.00012345678)
     (123500, 0.0001235)
     """
-    found = float(f"{number:.4g}")
-    return int(found) if found.is_integer() else found  # which is written without its fraction
+    rounded = float(f"{number:.4g}")
+    return int(rounded) if rounded.is_integer() else rounded  # which is written without its fraction
 
 
 def shorts(numbers: Sequence[float]) -> list[float]:
@@ -83,5 +83,5 @@ def shorts(numbers: Sequence[float]) -> list[float]:
 
     values = np.array(numbers)
     steps = 10.0 ** (np.floor(np.log10(values)) - 3)
-    found: list[float] = (np.rint(values / steps) * steps).astype(np.int64).tolist()
-    return found
+    rounded: list[float] = (np.rint(values / steps) * steps).astype(np.int64).tolist()
+    return rounded

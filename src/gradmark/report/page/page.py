@@ -59,8 +59,8 @@ class Page(Record, frozen=True, kw_only=True):
     @property
     def charts(self) -> list[Chart]:
         """What plotly draws."""
-        found = [self.scaling, self.accuracy, self.samples, self.first_call, self.pareto, self.history]
-        return [chart for chart in found if chart.views]
+        charts = [self.scaling, self.accuracy, self.samples, self.first_call, self.pareto, self.history]
+        return [chart for chart in charts if chart.views]
 
 
 def page(runs: Sequence[Run], gate: Verdict | None = None, own: Sequence[Hypothesis] = ()) -> Page:
@@ -179,14 +179,14 @@ WAYS = {
 def _promises(material: Material) -> Iterator[Verdict]:
     """The contract of every engine that was measured on some of its workloads."""
     for engine in dict.fromkeys(m.cell.engine for m in material.run.measurements):
-        found = contract(material.run.measurements, engine)
-        if any(verdict.verdict != "not measured" for verdict in found):
-            yield from found
+        verdicts = contract(material.run.measurements, engine)
+        if any(verdict.verdict != "not measured" for verdict in verdicts):
+            yield from verdicts
 
 
 def _hypotheses(material: Material, own: Sequence[Hypothesis]) -> Iterator[Verdict]:
     """Those that were asked for, and of the built-in ones those that the run can judge."""
     for hypothesis in (*own, *BUILT_IN):
-        found = judge(hypothesis, material.compared.measurements)
-        if hypothesis in own or found.verdict != "not measured":
-            yield found
+        verdict = judge(hypothesis, material.compared.measurements)
+        if hypothesis in own or verdict.verdict != "not measured":
+            yield verdict

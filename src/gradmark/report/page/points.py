@@ -136,11 +136,11 @@ def _front(task: str, row: Sequence[Standing], engines: list[str]) -> View:
 def _by_engine(
     members: Sequence[Entry], engines: list[str], point: Callable[[Entry], tuple[float, float, str]]
 ) -> list[Series]:
-    found = []
+    series = []
     for place, engine in enumerate(engines):
         points = [point(e) for e in members if e.row.engine == engine]
         if points:
-            found.append(
+            series.append(
                 Series(
                     name=engine,
                     x=[short(x) for x, _, _ in points],
@@ -150,4 +150,4 @@ def _by_engine(
                     colour=place,
                 )
             )
-    return found
+    return series

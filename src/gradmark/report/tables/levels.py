@@ -18,10 +18,10 @@ NARROWEST = 24  # two days beside each other
 MARGIN = 12  # for the numbers on the left
 
 
-def levels(found: Histories, machine: str, columns: int) -> list[str]:
+def levels(histories: Histories, machine: str, columns: int) -> list[str]:
     """The plots of one machine, those with changes first; one line where there is nothing to draw."""
     groups: dict[str, list[History]] = {}
-    for series in found.series:
+    for series in histories.series:
         if series.machine == machine:
             groups.setdefault(series.engine, []).append(series)
     runs = {point.run for members in groups.values() for series in members for point in series.points}
@@ -31,16 +31,16 @@ def levels(found: Histories, machine: str, columns: int) -> list[str]:
     if width < NARROWEST:
         return ["", f"no plot: {columns} columns are too narrow for one"]
     drawn = [engine for engine, members in groups.items() if any(len(series.points) > 1 for series in members)]
-    drawn.sort(key=lambda engine: not _changes(found, groups[engine]))
+    drawn.sort(key=lambda engine: not _changes(histories, groups[engine]))
     lines = []
     for engine in drawn[:MOST_PLOTS]:
-        lines += ["", *_plot(found, groups[engine], width)]
+        lines += ["", *_plot(histories, groups[engine], width)]
     if drawn[MOST_PLOTS:]:
         lines += ["", f"not drawn: {', '.join(map(one_line, drawn[MOST_PLOTS:]))}"]
     return lines
 
 
-def _plot(found: Histories, members: Sequence[History], width: int) -> Iterator[str]:
+def _plot(histories: Histories, members: Sequence[History], width: int) -> Iterator[str]:
     """One engine: its series as multiples of their first points, or, if it has one series, as they are."""
     lines = [series for series in members if len(series.points) > 1]
     ranked = sorted(lines, key=lambda series: (not series.changes, -_moved(series)))
@@ -50,8 +50,8 @@ def _plot(found: Histories, members: Sequence[History], width: int) -> Iterator[
     places = {run: place for place, run in enumerate(order)}
     days = len({runs[run][:10] for run in order}) == len(order)
     names = [runs[run][:10] if days else runs[run][5:16].replace("T", " ") for run in order]
-    steps = sorted({places[change.run] for change in _changes(found, shown) if change.run in places})
-    title = metric(found.metric).title
+    steps = sorted({places[change.run] for change in _changes(histories, shown) if change.run in places})
+    title = metric(histories.metric).title
     # What began at 0 has no multiples.
     alone = len(shown) == 1 or any(series.points[0].number.value == 0 for series in shown)
     yield from history(
@@ -65,7 +65,7 @@ def _plot(found: Histories, members: Sequence[History], width: int) -> Iterator[
             for series in shown
         ],
         f"{engine}: {title}" if alone else f"{engine}: {title}, times that of the first run",
-        units.FORMS[metric(found.metric).unit] if alone else "{:.2f}".format,
+        units.FORMS[metric(histories.metric).unit] if alone else "{:.2f}".format,
         steps,
         width,
     )
@@ -83,9 +83,9 @@ def _moved(series: History) -> float:
     return max(values) / min(values) if min(values) > 0 else float(max(values) > 0)
 
 
-def _changes(found: Histories, members: Sequence[History]) -> list[ChangePoint]:
+def _changes(histories: Histories, members: Sequence[History]) -> list[ChangePoint]:
     """Those of the series, and those of all of the engine."""
     own = [change for series in members for change in series.changes]
     first = members[0]
-    groups = [group for group in found.together if (group.machine, group.engine) == (first.machine, first.engine)]
+    groups = [group for group in histories.together if (group.machine, group.engine) == (first.machine, first.engine)]
     return own + [change for group in groups for change in group.changes]

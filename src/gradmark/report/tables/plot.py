@@ -122,8 +122,8 @@ class _Scale:
         return place if 0 <= place <= self.last else None
 
     def value(self, place: int) -> float:
-        found = self.low + (self.high - self.low) * place / self.last
-        return 10.0**found if self.log else found
+        coordinate = self.low + (self.high - self.low) * place / self.last
+        return 10.0**coordinate if self.log else coordinate
 
 
 def scaling(fits: Sequence[tuple[str, Fit]], title: str, x_title: str) -> list[str]:
@@ -160,10 +160,10 @@ def history(
         height=LOW,
         y_least=LEAST,
     )
-    found = plot(series, frame)
-    if not changes or last < 1 or len(found) == 1:
-        return found
-    margin = found[1].index("│") + 1
+    lines = plot(series, frame)
+    if not changes or last < 1 or len(lines) == 1:
+        return lines
+    margin = lines[1].index("│") + 1
     xs = [x for one in series for x in one.x]
     scale = _Scale(xs, False, width)
     marks = [" "] * width
@@ -172,10 +172,10 @@ def history(
         if place is not None:
             marks[place] = CHANGE
     said = ", ".join(one_line(names[change]) for change in changes)
-    axis = next(place for place, line in enumerate(found) if line.lstrip().startswith("└"))
+    axis = next(place for place, line in enumerate(lines) if line.lstrip().startswith("└"))
     return [
-        *found[: axis + 1],
+        *lines[: axis + 1],
         f"{' ' * margin}{''.join(marks).rstrip()}",
-        *found[axis + 1 :],
+        *lines[axis + 1 :],
         f"{CHANGE} a new level begins: {said}",
     ]

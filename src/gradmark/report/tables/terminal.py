@@ -70,14 +70,14 @@ def _print_answers(answers: Sequence[str], console: "Console") -> None:
 def _portions(side: Side, width: int) -> list[tuple[int, int]]:
     """The columns that fit beside each other, one portion after another."""
     names = max((len(label) for label, _ in side.lines), default=0)
-    found, start, used = [], 0, names
+    portions, start, used = [], 0, names
     for place, engine in enumerate(side.engines):
         needed = 2 + max(len(engine), *(len(texts[place]) for _, texts in side.lines))
         if used + needed > width and place > start:
-            found.append((start, place))
+            portions.append((start, place))
             start, used = place, names
         used += needed
-    return [*found, (start, len(side.engines))] if side.engines else []
+    return [*portions, (start, len(side.engines))] if side.engines else []
 
 
 def _side_grid(side: Side, start: int, end: int) -> "Grid":

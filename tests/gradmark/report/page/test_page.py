@@ -73,6 +73,13 @@ def test_answers_are_the_terminals_and_engines_that_ran_nothing_are_a_line(make:
     assert "tinygrad" not in found.engines.heads
 
 
+def test_operators_of_one_engine_do_not_hide_the_answers(make: Any) -> None:
+    compared = [make.measurement(make.cell("poly", engine, n)) for engine in ("one", "two") for n in (10, 100)]
+    cells = [make.cell("operator", "one", None, params={"operation": name}) for name in ("sin", "cos", "exp", "log")]
+    found = page([make.run(*compared, *map(make.measurement, cells))])
+    assert [answer.split(": ")[0] for answer in found.answers] == ["poly/n=10", "poly/n=100"]
+
+
 def test_one_engine_has_no_answer(make: Any) -> None:
     found = page([make.run(make.measurement())])
     assert (found.answers, found.absent) == ([], [])

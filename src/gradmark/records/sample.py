@@ -1,10 +1,11 @@
 """The sample: what one process measured. The process is the unit of analysis."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
+from gradmark.records import pilots
 from gradmark.records.record import Record
 from gradmark.records.warning import Warning
 
@@ -18,11 +19,36 @@ class Phase(Record, frozen=True, kw_only=True):
     block_ns: list[float]
     harness_ns: float = 0.0  # what was subtracted from each block; older files do not say
     how: How = "measured"  # older files have derived ones too, which are not used
+    # Of each block the pilots before and after it, by what they load; none in older files.
+    pilots: dict[str, list[tuple[float, float]]] = {}
+    reference: dict[str, float] = {}  # what a pilot takes when the machine is calm, as far as was known
+
+    @property
+    def watched(self) -> bool:
+        """Whether pilots say which blocks were calm. In older files none do."""
+        return bool(self.pilots and self.reference)
+
+    @property
+    def calm(self) -> list[int]:
+        """The places of the blocks that were calm; of all, if there were no pilots."""
+        return pilots.calm_blocks(self.pilots, self.reference, len(self.block_ns))
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether enough blocks were calm for this process to have a time; nobody knows better in older files."""
+        return not self.watched or len(self.calm) >= pilots.LEAST_CALM
+
+    @property
+    def calm_ns(self) -> list[float]:
+        """The calm blocks at the clock of the reference; all blocks as they are, where too few were calm."""
+        if not self.watched or not self.is_calm:
+            return self.block_ns
+        return pilots.corrected(self.block_ns, self.pilots, self.reference)
 
     @property
     def floor_ns(self) -> float:
-        """The fastest block."""
-        return min(self.block_ns)
+        """What the fastest tenth of the calm blocks reached; of older files the fastest block."""
+        return pilots.fast(self.calm_ns) if self.watched else min(self.block_ns)
 
 
 class Sample(Record, frozen=True, kw_only=True):
@@ -35,6 +61,19 @@ class Sample(Record, frozen=True, kw_only=True):
     clock_ns: float  # resolution of the clock
     own_total: bool = False  # total is a call of its own, not forward and then backward
     warnings: list[Warning] = []
+    watched_ns: dict[str, float] = {}  # for how long the pilots saw a machine that was calm, or slow
+
+
+def with_reference(sample: Sample, reference: Mapping[str, float]) -> Sample:
+    """The sample with what is now known of the machine when it is calm; the same if it knew already."""
+    if not reference or all(phase.reference == reference for phase in sample.phases.values() if phase.pilots):
+        return sample
+    known = dict(reference)
+    phases = {
+        name: msgspec.structs.replace(phase, reference=known) if phase.pilots else phase
+        for name, phase in sample.phases.items()
+    }
+    return msgspec.structs.replace(sample, phases=phases)
 
 
 def with_one_harness(samples: Sequence[Sample]) -> list[Sample]:

@@ -1,0 +1,118 @@
+"""Pilots: short fixed work before and after each block, which tells a slow machine from slow work.
+
+In: what the pilots around a block took, and what they take on this machine when it is calm. Out: which blocks were calm,
+and what these would have taken at the clock of the reference. A block's own time never has a say in that: a slow block
+between fast pilots is the engine's own doing, and stays.
+
+All constants of the method are here. `benchmarks/two_states.py` has its error rates over a grid of machines, and on
+recorded traces of a real one.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
+
+# What a pilot loads: the core (integers, floating point, branches, loads that hit the first cache), the memory beyond the
+# caches, or the clock of a device. Times at the core's pilot are corrected for its clock.
+CORE, MEMORY, DEVICE = "core", "memory", "device"
+# A pilot that takes more than this many times its reference saw a machine that is not calm. A neighbour on the other half
+# of a physical core makes the core's pilot take 1.4 to 1.9 times as long, a lower clock up to 1.1, and nothing lies within
+# 1 % of the reference by more than that. Between 1.06 and 1.3 there is hardly anything but moments in which a neighbour
+# came or went. Reads from memory scatter by themselves by a third.
+CALM = {CORE: 1.06, MEMORY: 1.5, DEVICE: 1.06}
+# The reference is what the fastest 2 % of all pilots of a run take: one lucky pilot is not a machine, and a machine that
+# is calm for one moment in fifty is still found.
+REFERENCE_SHARE = 0.02
+# A process has a time if so many of its blocks were calm. Fewer may all be mistakes: a neighbour that came and went between
+# two pilots.
+LEAST_CALM = 3
+# The time of a process is what the fastest tenth of its calm blocks reached. The fastest block alone is at times 10 %
+# faster than all others, and no other run finds it again; the median lies 3 to 15 % higher and moves more.
+FAST_SHARE = 0.1
+# Buckets in which pilots are counted: each 0.1 % wide.
+BUCKET = math.log(1.001)
+
+Pair = tuple[float, float]  # before and after a block, nanoseconds
+Pilots = Mapping[str, Sequence[Pair]]  # by what they load; as many pairs as blocks
+Levels = Mapping[str, float]  # by what they load: what a pilot takes, nanoseconds
+
+
+def is_calm(looked: Mapping[str, float], reference: Levels) -> bool:
+    """Whether pilots that were taken together say that the machine is calm.
+
+    >>> is_calm({"core": 9.1, "memory": 14.0}, {"core": 9.0, "memory": 10.0}), is_calm({"core": 13.0}, {"core": 9.0})
+    (True, False)
+    """
+    return all(looked[kind] <= CALM[kind] * level for kind, level in reference.items() if kind in looked)
+
+
+def calm_blocks(pilots: Pilots, reference: Levels, count: int) -> list[int]:
+    """Which of so many blocks lie between two calm pilots of every kind."""
+    limits = {kind: CALM[kind] * reference[kind] for kind in pilots if kind in reference}
+    return [k for k in range(count) if all(max(pilots[kind][k]) <= limit for kind, limit in limits.items())]
+
+
+def corrected(block_ns: Sequence[float], pilots: Pilots, reference: Levels) -> list[float]:
+    """The calm blocks, as they would be at the clock at which the core's pilot takes its reference.
+
+    The faster of the two pilots corrects: what slowed one of them alone was no clock. Without it a clock that a busy
+    socket lowers by 10 % moves every time by 10 %.
+
+    >>> corrected([105.0, 190.0], {"core": [(10.5, 10.6), (10.0, 16.0)]}, {"core": 10.0})
+    [100.0]
+    """
+    calm = calm_blocks(pilots, reference, len(block_ns))
+    if CORE not in pilots or CORE not in reference:
+        return [block_ns[k] for k in calm]
+    return [block_ns[k] * reference[CORE] / min(pilots[CORE][k]) for k in calm]
+
+
+def fast(times_ns: Sequence[float]) -> float:
+    """What the fastest tenth reached: of 20 blocks the second fastest, of ten or fewer the fastest.
+
+    >>> fast([float(k) for k in range(20, 0, -1)])
+    2.0
+    """
+    return sorted(times_ns)[max(0, math.ceil(FAST_SHARE * len(times_ns)) - 1)]
+
+
+def middle(times_ns: Sequence[float]) -> float:
+    """The median."""
+    return float(median(times_ns))
+
+
+class Reference:
+    """What each pilot takes when the machine is calm, from all that were seen so far. A pilot more costs a count."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, Counter[int]] = {}
+
+    def add(self, pilots: Pilots) -> None:
+        """More pilots, as a phase has them."""
+        for kind, pairs in pilots.items():
+            counts = self._counts.setdefault(kind, Counter())
+            counts.update(round(math.log(ns) / BUCKET) for pair in pairs for ns in pair if ns > 0)
+
+    def levels(self) -> dict[str, float]:
+        """By what they load, to 0.1 %; empty before anything was seen."""
+        return {kind: level(counts) for kind, counts in self._counts.items() if counts}
+
+
+def level(counts: Mapping[int, int]) -> float:
+    """The time below which the share of a reference lies."""
+    wanted = REFERENCE_SHARE * sum(counts.values())
+    below = 0
+    for bucket in sorted(counts):
+        below += counts[bucket]
+        if below >= wanted:
+            break
+    return math.exp(bucket * BUCKET)
+
+
+def reference_of(phases: Iterable[Pilots]) -> dict[str, float]:
+    """The reference of a finished set of phases."""
+    reference = Reference()
+    for pilots in phases:
+        reference.add(pilots)
+    return reference.levels()

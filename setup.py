@@ -1,4 +1,4 @@
-"""Builds the compiled modules of tapegrad; everything else is in pyproject.toml."""
+"""Builds the compiled modules of tapegrad, and the pilots of gradmark; everything else is in pyproject.toml."""
 
 import os
 import sys
@@ -65,8 +65,18 @@ COMMON = {
     "nthreads": 0 if sys.platform == "win32" else os.cpu_count() or 0,
 }
 
+# The pilots are the same work wherever they are built: no vectors, which a compiler may or may not choose.
+PILOT = Extension(
+    "gradmark.measure.worker.pilot",
+    ["src/gradmark/measure/worker/pilot.pyx"],
+    depends=["src/gradmark/measure/worker/pilot.h"],
+    include_dirs=["src/gradmark/measure/worker"],
+    extra_compile_args=[] if sys.platform == "win32" else ["-O2", "-fno-tree-vectorize", "-falign-functions=64"],
+)
+
 setup(
-    ext_modules=cythonize(CORE, compiler_directives={"annotation_typing": False}, **COMMON)
+    ext_modules=cythonize([PILOT], **COMMON)
+    + cythonize(CORE, compiler_directives={"annotation_typing": False}, **COMMON)
     + cythonize(RULES, compiler_directives={"binding": False}, **COMMON)
     + cythonize(
         [

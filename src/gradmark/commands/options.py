@@ -13,8 +13,8 @@ from gradmark.records import Settings
 
 DEFAULT_ENGINE = "tapegrad"
 # Quick runs have fewer processes for each cell, and fewer blocks in each process.
-PROCESSES, BLOCKS = 5, 8
-PROCESSES_OF_FULL, BLOCKS_OF_FULL = 10, 20
+PROCESSES, BLOCKS = 8, 20
+PROCESSES_OF_FULL, BLOCKS_OF_FULL = 12, 40
 
 
 def _positive(context: click.Context, parameter: click.Parameter, value: float) -> float:
@@ -109,8 +109,8 @@ def settings_of(
 ) -> Settings:
     """The settings that the options ask for."""
     return Settings(
-        processes=processes or (5 if quick else 10),
-        blocks=8 if quick else 20,
+        processes=processes or (PROCESSES if quick else PROCESSES_OF_FULL),
+        blocks=BLOCKS if quick else BLOCKS_OF_FULL,
         timeout_s=timeout,
         memory_limit_bytes=int(memory_limit * 2**30),
         full=not quick,

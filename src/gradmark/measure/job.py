@@ -23,6 +23,7 @@ class Job(Record, frozen=True, kw_only=True):
     reference: list[tuple[float, float]] | None = None
     reference_name: str = ""
     iterations: int = 0
+    pilots: dict[str, float] = {}  # what each takes when the machine is calm, as far as the run knows
     import_ns: float | None = None  # what importing the engine took, where that was before the job
 
 

@@ -215,6 +215,7 @@ class Orchestrator:
                 process=number,
                 reference=self.references.get(cell.id),
                 reference_name="" if accuracy is None else accuracy.reference,
+                pilots=self.grown.calm_pilots,
             )
             result = self.pool.run(job)
             if result.sample is None:

@@ -8,7 +8,8 @@ import msgspec
 from gradmark.records.measurement import Accuracy, Instructions, Measurement, Status
 from gradmark.records.record import Record
 from gradmark.records.run import Run
-from gradmark.records.sample import Sample, with_one_harness
+from gradmark.records.pilots import Reference
+from gradmark.records.sample import Sample, with_one_harness, with_reference
 
 
 class Inspected(Record, frozen=True, kw_only=True, tag=True):
@@ -54,6 +55,9 @@ class GrowingRun:
         self._begun = begun
         self._measured = {m.cell.id: m for m in begun.measurements}
         self._samples: dict[str, list[Sample]] = {m.cell.id: list(m.samples) for m in begun.measurements}
+        self._reference = Reference()
+        for sample in (sample for samples in self._samples.values() for sample in samples):
+            self._learn(sample)
         self.finished = begun.finished
 
     def add(self, event: Event) -> None:
@@ -64,6 +68,7 @@ class GrowingRun:
                 self._samples.setdefault(measurement.cell.id, list(measurement.samples))
             case Sampled(cell=cell, sample=sample):
                 self._samples[cell].append(sample)
+                self._learn(sample)
             case Stopped(cell=cell, status=status, message=message, accuracy=accuracy):
                 stopped = msgspec.structs.replace(self._measured[cell], status=status, message=message)
                 if status == "wrong-gradient":  # the error that was found at first is not that of a wrong gradient
@@ -74,16 +79,30 @@ class GrowingRun:
             case Finished():
                 self.finished = True
 
+    def _learn(self, sample: Sample) -> None:
+        for phase in sample.phases.values():
+            self._reference.add(phase.pilots)
+
+    @property
+    def calm_pilots(self) -> dict[str, float]:
+        """What each pilot takes when the machine is calm, of all samples so far."""
+        return self._reference.levels()
+
     def measurement(self, cell: str) -> Measurement | None:
         """What is known of a cell so far."""
+        return self._known(cell, self.calm_pilots)
+
+    def _known(self, cell: str, reference: dict[str, float]) -> Measurement | None:
         measured = self._measured.get(cell)
         if measured is None:
             return None
         ordered = sorted(self._samples[cell], key=lambda sample: sample.process)
-        return msgspec.structs.replace(measured, samples=with_one_harness(ordered))
+        watched = [with_reference(sample, reference) for sample in ordered]
+        return msgspec.structs.replace(measured, samples=with_one_harness(watched))
 
     @property
     def run(self) -> Run:
         """The run as it stands, its measurements in the order of the plan."""
-        measurements = [m for cell in self._begun.planned if (m := self.measurement(cell.id)) is not None]
+        reference = self.calm_pilots
+        measurements = [m for cell in self._begun.planned if (m := self._known(cell.id, reference)) is not None]
         return msgspec.structs.replace(self._begun, measurements=measurements, finished=self.finished)

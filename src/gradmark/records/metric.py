@@ -84,7 +84,7 @@ def phase(name: str, meaning: str, rank: int | None, budget: Budget | None = Non
     """The metric of a phase that sessions declare."""
 
     def in_process(sample: Sample) -> float | None:
-        return next(iter(times.floors([sample], name)), None)
+        return times.calm_floor_ns(sample, name)
 
     def read(_measurement: Measurement, known: Numbers) -> Number | None:
         return known.get(name)

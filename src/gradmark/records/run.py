@@ -8,7 +8,8 @@ from gradmark.records.record import Record
 #   1  first
 #   2  tensors: shapes, flops and bytes of a measurement; before, all were of numbers
 #   3  a line for each thing that happens; cells have a kind; warnings have a code; what is derived is not stored
-FORMAT_VERSION = 3
+#   4  pilots around each block; a time is what the fastest tenth of the calm blocks reached
+FORMAT_VERSION = 4
 
 
 class Environment(Record, frozen=True, kw_only=True):
@@ -45,8 +46,8 @@ class Settings(Record, frozen=True, kw_only=True, omit_defaults=False):
     """How a run measures. Everything here changes what a number means, so it is kept with the numbers, defaults too."""
 
     processes: int = 3
-    blocks: int = 8
-    block_ns: int = 1_000_000
+    blocks: int = 8  # calm ones, of each phase in each process
+    block_ns: int = 500_000
     seed: int = 0
     threads: int = 1
     timeout_s: float = 60.0

@@ -9,6 +9,8 @@ whole is not told.
 from collections.abc import Mapping, Sequence
 from statistics import median
 
+import msgspec
+
 from gradmark.records.measurement import Measurement
 from gradmark.records.number import Number
 from gradmark.records.order import interval_of_median
@@ -28,8 +30,25 @@ HARNESS_ERROR_NS = 5.0
 
 
 def floors(samples: Sequence[Sample], phase: str) -> list[float]:
-    """The fastest block of each process that timed the phase by itself, in the order of the processes."""
-    return [sample.phases[phase].floor_ns for sample in samples if is_timed(sample, phase)]
+    """The time of each process that counts, in the order of the processes: see `counting`."""
+    return [sample.phases[phase].floor_ns for sample in counting(samples, phase)]
+
+
+def counting(samples: Sequence[Sample], phase: str) -> list[Sample]:
+    """The processes that timed a phase by itself on a calm machine; if there are none, all that timed it."""
+    timed = [sample for sample in samples if is_timed(sample, phase)]
+    return [sample for sample in timed if sample.phases[phase].is_calm] or timed
+
+
+def calm_floor_ns(sample: Sample, phase: str) -> float | None:
+    """The time of a process; None if it did not time the phase by itself, or the machine was never calm meanwhile."""
+    return sample.phases[phase].floor_ns if is_timed(sample, phase) and sample.phases[phase].is_calm else None
+
+
+def never_calm(samples: Sequence[Sample], phase: str) -> bool:
+    """Whether pilots watched all that was timed, and no process had enough calm blocks."""
+    timed = [sample for sample in samples if is_timed(sample, phase)]
+    return bool(timed) and not any(sample.phases[phase].is_calm for sample in timed)
 
 
 def times(measurement: Measurement) -> dict[str, Number]:
@@ -88,10 +107,11 @@ def _own_total(samples: Sequence[Sample]) -> bool:
 
 
 def _timed(samples: Sequence[Sample], phase: str) -> Number | None:
-    values = floors(samples, phase)
-    if not values:
+    phases = [sample.phases[phase] for sample in counting(samples, phase)]
+    if not phases:
         return None
-    return over_processes(values, [median(s.phases[phase].block_ns) for s in samples if is_timed(s, phase)])
+    number = over_processes([part.floor_ns for part in phases], [median(part.calm_ns) for part in phases])
+    return msgspec.structs.replace(number, calm=not never_calm(samples, phase))
 
 
 def is_timed(sample: Sample, phase: str) -> bool:

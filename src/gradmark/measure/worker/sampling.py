@@ -8,8 +8,10 @@ import time
 from gradmark.measure.job import Job, Result
 from gradmark.measure.worker.check import check
 from gradmark.measure.worker.prepared import Prepared
-from gradmark.measure.worker.timer import Timed, clock_resolution_ns, nothing, time_together
+from gradmark.measure.worker.timer import RESOLUTIONS, Timed, clock_resolution_ns, nothing, time_together
+from gradmark.measure.worker.watch import Watch
 from gradmark.records import Code, Phase, Sample, Warning
+from gradmark.records.pilots import CORE, MEMORY
 
 # An engine that returns before its work is done makes the first look at its result slow: by more than this, and by more
 # than two whole iterations, is more than a cache can explain.
@@ -35,10 +37,11 @@ def take_time(job: Job) -> Result:
     if session.forward is not None or session.total is not None:
         timed["total"] = Timed(prepared.calls(session), finish)
     timed |= {name: Timed((call,), finish, before=prepared.iterate) for name, call in session.phases.items()}
-    time_together(list(timed.values()), settings.blocks, max(settings.block_ns, 1000 * clock_ns))
+    watch = Watch(kinds_of(prepared), job.pilots)
+    time_together(list(timed.values()), settings.blocks, max(settings.block_ns, RESOLUTIONS * clock_ns), watch)
     once = dict(prepared.once_ns, warm_up=sum(t.warm_up_ns for t in timed.values()))
-    harness, harness_two = (min(timed.pop(name).block_ns) for name in ("harness", "harness_two"))
-    phases = {name: phase_of(t, harness_two if len(t.calls) == 2 else harness) for name, t in timed.items()}
+    harness, harness_two = (_harness_ns(timed.pop(name), watch) for name in ("harness", "harness_two"))
+    phases = {name: phase_of(t, harness_two if len(t.calls) == 2 else harness, watch) for name, t in timed.items()}
     warnings: list[Warning] = []
     if "total" in phases and prepared.can.gradients:
         warnings += late(prepared, phases["total"].floor_ns)
@@ -54,14 +57,31 @@ def take_time(job: Job) -> Result:
         clock_ns=clock_ns,
         own_total=session.total is not None,
         warnings=warnings,
+        watched_ns=watch.spent_ns,
     )
     return Result(sample=sample)
 
 
-def phase_of(timed: Timed, harness_ns: float) -> Phase:
-    """The blocks of a phase less the harness."""
+def kinds_of(prepared: Prepared) -> list[str]:
+    """Which pilots say something of a cell: arrays may be larger than the caches, numbers never are."""
+    return [CORE, MEMORY] if prepared.workload.kind == "tensor" else [CORE]
+
+
+def phase_of(timed: Timed, harness_ns: float, watch: Watch) -> Phase:
+    """The blocks of a phase less the harness, with their pilots."""
     blocks = [ns - harness_ns for ns in timed.block_ns]
-    return Phase(iterations=timed.iterations, block_ns=blocks, harness_ns=harness_ns)
+    return Phase(
+        iterations=timed.iterations,
+        block_ns=blocks,
+        harness_ns=harness_ns,
+        pilots=timed.pilots,
+        reference=watch.reference,
+    )
+
+
+def _harness_ns(timed: Timed, watch: Watch) -> float:
+    """What an empty call takes: what is subtracted must not be more than it takes when the machine is calm."""
+    return min(phase_of(timed, 0.0, watch).calm_ns)
 
 
 def late(prepared: Prepared, total_ns: float) -> list[Warning]:

@@ -1,6 +1,6 @@
-"""The timer: blocks of calls, long enough for the clock, with the harness's own cost known.
+"""The timer: blocks of calls, long enough for the clock, each between two looks at the machine.
 
-In: functions without arguments. Out: mean nanoseconds per call for each block.
+In: functions without arguments. Out: mean nanoseconds per call for each block, with the pilots around it.
 """
 
 import gc
@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from itertools import repeat
 from typing import Any
+
+from gradmark.measure.worker.watch import Watch
 
 # A block lasts at least this many times what the clock can tell apart: an error of 0.1 %.
 RESOLUTIONS = 1000
@@ -18,6 +20,9 @@ STEADY = 0.10
 # engine must not take all the time of a comparison. At least so many are timed.
 LONG_BLOCK_NS = 50e6
 LEAST_BLOCKS = 2
+# A process ends when every phase has its calm blocks, or when it has taken this many times as long as that takes on a
+# machine that is always calm. What it then lacks, later processes have.
+PATIENCE = 3.0
 
 Call = Callable[[], Any]
 
@@ -64,6 +69,8 @@ class Timed:
         self.before = before  # what must have happened before a block: a recording, for backward
         self.iterations = 1
         self.block_ns: list[float] = []
+        self.pilots: dict[str, list[tuple[float, float]]] = {}  # of each block, before and after
+        self.calm = 0  # blocks that were, as far as the watch knows
         self.warm_up_ns = 0.0
         self.least_ns = 0.0
 
@@ -77,8 +84,6 @@ class Timed:
         start = time.perf_counter_ns()
         self._block()  # the first call may compile, and says nothing about the next
         taken = self._fill()
-        if taken > LONG_BLOCK_NS:
-            self.block_ns.append(taken / self.iterations)  # as good as any that follows, and there will be few
         for _ in range(0 if taken > LONG_BLOCK_NS else WARM_UP_BLOCKS):
             before, taken = taken, self._block()
             if taken < 0.5 * least_ns:
@@ -100,24 +105,38 @@ class Timed:
             grow = min(self.least_ns / taken * 1.1, 100.0)
             self.iterations = max(self.iterations + 1, int(self.iterations * grow))
 
-    def enough(self) -> bool:
-        """Whether long blocks have taken as much time as the usual number of short ones may."""
-        return len(self.block_ns) >= LEAST_BLOCKS and min(self.block_ns) * self.iterations > LONG_BLOCK_NS
+    def enough(self, blocks: int) -> bool:
+        """Whether it has its calm blocks, or long blocks have taken as much time as the usual number of short ones."""
+        long = len(self.block_ns) >= LEAST_BLOCKS and min(self.block_ns) * self.iterations > LONG_BLOCK_NS
+        return self.calm >= blocks or long
 
-    def add_block(self) -> None:
+    def add_block(self, watch: Watch) -> None:
         """Times one block. If it has become much shorter, what was timed before was still warming up."""
+        was_calm, before = watch.is_calm, watch.last
         taken = self._block()
         if taken < 0.5 * self.least_ns:
-            taken = self._fill()
+            self._fill()
             self.block_ns.clear()
+            self.pilots.clear()
+            self.calm = 0
+            watch.look()
+            return
+        after = watch.look()
         self.block_ns.append(taken / self.iterations)
+        for kind, ns in before.items():
+            self.pilots.setdefault(kind, []).append((ns, after[kind]))
+        self.calm += was_calm and watch.is_calm
+
+    def nominal_ns(self, blocks: int) -> float:
+        """How long so many blocks take, on a machine that is always calm."""
+        return blocks * max(self.least_ns, min(self.block_ns, default=0.0) * self.iterations)
 
 
-def time_together(phases: list[Timed], blocks: int, least_ns: float) -> None:
-    """Times all phases in turns, so that a slow moment of the machine falls on all of them.
+def time_together(phases: list[Timed], blocks: int, least_ns: float, watch: Watch) -> None:
+    """Times all phases in turns until each has so many calm blocks, or patience ends.
 
-    The garbage collector is off inside blocks and run between rounds; what exists before is frozen, so that
-    collecting costs little.
+    Before each block it waits for the machine to be calm. The garbage collector is off inside blocks and run once
+    before them; what exists before is frozen, so that collecting costs little.
     """
     gc.collect()
     gc.freeze()
@@ -125,14 +144,24 @@ def time_together(phases: list[Timed], blocks: int, least_ns: float) -> None:
     try:
         for phase in phases:
             phase.warm_up(least_ns)
-        for _ in range(blocks):
-            gc.collect()
-            for phase in phases:
-                if not phase.enough():
-                    phase.add_block()
-        for phase in phases:  # one that lost its first blocks gets as many as the others
-            while len(phase.block_ns) < blocks and not phase.enough():
-                phase.add_block()
+        gc.collect()
+        watch.look()
+        _every_phase(phases, watch)  # so that each has something to show, and it is known how long a block takes
+        until_ns = time.perf_counter_ns() + PATIENCE * sum(phase.nominal_ns(blocks) for phase in phases)
+        while time.perf_counter_ns() < until_ns:
+            lacking = [phase for phase in phases if not phase.enough(blocks)]
+            if not lacking:
+                break
+            for phase in lacking:
+                if watch.wait(until_ns):
+                    phase.add_block(watch)
+        while any(len(phase.block_ns) < LEAST_BLOCKS for phase in phases):
+            _every_phase([phase for phase in phases if len(phase.block_ns) < LEAST_BLOCKS], watch)
     finally:
         gc.enable()
         gc.unfreeze()
+
+
+def _every_phase(phases: list[Timed], watch: Watch) -> None:
+    for phase in phases:
+        phase.add_block(watch)

@@ -1,0 +1,6 @@
+"""The pilots: short fixed work, compiled, that says how fast the machine is at the moment."""
+
+def core() -> int: ...
+
+class Memory:
+    def __call__(self) -> int: ...

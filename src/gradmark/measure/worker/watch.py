@@ -1,0 +1,60 @@
+"""The watch: looks at the machine between blocks, and waits while it is slow.
+
+In: which pilots to take, and what they take on this machine when it is calm. Out: the pilots around each block.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from gradmark.measure.worker import pilot
+from gradmark.records import pilots
+from gradmark.records.pilots import CORE, DEVICE, MEMORY
+
+# Looks by which a process without a reference finds one for itself: 5 ms. The run's reference, made of the pilots of all
+# processes, takes its place as soon as there is one.
+FIRST_LOOKS = 500
+Look = dict[str, float]
+
+
+class Watch:
+    """The pilots of one process, and for how long they saw a calm machine or a slow one."""
+
+    def __init__(self, kinds: Sequence[str], reference: Mapping[str, float], device_ns: Callable[[], float] | None = None):
+        self._take: dict[str, Callable[[], float]] = {}
+        if CORE in kinds:
+            self._take[CORE] = pilot.core
+        if MEMORY in kinds:
+            self._take[MEMORY] = pilot.Memory()
+        if DEVICE in kinds and device_ns is not None:
+            self._take[DEVICE] = device_ns
+        self.reference = {kind: reference[kind] for kind in self._take if kind in reference}
+        self.spent_ns = {"calm": 0.0, "slow": 0.0}
+        self._last_ns = time.perf_counter_ns()
+        unknown = [kind for kind in self._take if kind not in self.reference]
+        if unknown:
+            first = [self._read() for _ in range(FIRST_LOOKS)]
+            known = pilots.reference_of([{kind: [(look[kind], look[kind]) for look in first]} for kind in unknown])
+            self.reference |= known
+        self.last = self.look()
+
+    def _read(self) -> Look:
+        return {kind: float(take()) for kind, take in self._take.items()}
+
+    def look(self) -> Look:
+        """All pilots, once. The time since the last look counts as what this one saw."""
+        self.last = self._read()
+        now = time.perf_counter_ns()
+        self.spent_ns["calm" if self.is_calm else "slow"] += now - self._last_ns
+        self._last_ns = now
+        return self.last
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether the last look saw a calm machine."""
+        return pilots.is_calm(self.last, self.reference)
+
+    def wait(self, until_ns: float) -> bool:
+        """Looks until the machine is calm, or until then. Whether it is calm."""
+        while not self.is_calm and time.perf_counter_ns() < until_ns:
+            self.look()
+        return self.is_calm

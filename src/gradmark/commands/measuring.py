@@ -148,11 +148,10 @@ def measure(
     invocation: Invocation,
     plan: Callable[[], "Plan"],
     unsettled: Callable[[Run], Sequence[Cell]] | None = None,
-    further: int = 0,
 ) -> tuple[Run, Path]:
-    """Carries out a plan, or the rest of the run that is resumed; then so many rounds more of what is not settled."""
+    """Carries out a plan, or the rest of the run that is resumed."""
     with orchestrating(invocation, plan) as (orchestrator, path):
-        return orchestrator.carry_out(unsettled, further), path
+        return orchestrator.carry_out(unsettled), path
 
 
 @contextlib.contextmanager

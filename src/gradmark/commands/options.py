@@ -12,9 +12,10 @@ import click
 from gradmark.records import Settings
 
 DEFAULT_ENGINE = "tapegrad"
-# Quick runs have fewer processes for each cell, and fewer blocks in each process.
-PROCESSES, BLOCKS = 8, 20
-PROCESSES_OF_FULL, BLOCKS_OF_FULL = 12, 40
+# Quick runs have fewer processes for each cell, and fewer blocks in each process. A cell has at least so many
+# processes, and further ones, up to so many, while the fastest of them do not agree.
+PROCESSES, MOST_PROCESSES, BLOCKS = 6, 12, 20
+PROCESSES_OF_FULL, MOST_PROCESSES_OF_FULL, BLOCKS_OF_FULL = 12, 20, 40
 
 
 def _positive(context: click.Context, parameter: click.Parameter, value: float) -> float:
@@ -110,6 +111,7 @@ def settings_of(
     """The settings that the options ask for."""
     return Settings(
         processes=processes or (PROCESSES if quick else PROCESSES_OF_FULL),
+        most_processes=processes or (MOST_PROCESSES if quick else MOST_PROCESSES_OF_FULL),
         blocks=BLOCKS if quick else BLOCKS_OF_FULL,
         timeout_s=timeout,
         memory_limit_bytes=int(memory_limit * 2**30),

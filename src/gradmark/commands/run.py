@@ -69,7 +69,7 @@ def command(
         click.echo(f"{cells}, {processes} each")
         return
     ready(json_file, html_file)
-    run, path = measure(invocation, plan, unsettled, 0 if chosen_by_user("processes") else FURTHER_ROUNDS)
+    run, path = measure(invocation, plan, unsettled)
     if json_file is not None:
         runs.save(run, json_file)
     if html_file is not None:
@@ -97,15 +97,26 @@ def fewer(settings: Settings, engines: int) -> Settings:
 
     if settings.full or engines <= FEW_ENGINES:
         return settings
-    processes = settings.processes if chosen_by_user("processes") else PROCESSES_OF_MANY
-    return msgspec.structs.replace(settings, processes=processes, forked=nursery.possible())
+    if chosen_by_user("processes"):
+        return msgspec.structs.replace(settings, forked=nursery.possible())
+    most = PROCESSES_OF_MANY + FURTHER_ROUNDS
+    return msgspec.structs.replace(
+        settings, processes=PROCESSES_OF_MANY, most_processes=most, forked=nursery.possible()
+    )
 
 
 def unsettled(run: Run) -> list[Cell]:
-    """The cells of a quick comparison of many engines that may be the fastest of their row; of others, none."""
-    from gradmark.analyse.standings import unsettled as may_be_fastest
+    """The cells that another process may settle.
 
-    return may_be_fastest(run.measurements) if run.settings.forked else []
+    In a quick comparison of many engines, those that may be the fastest of their row; else those whose processes do not
+    agree on a time.
+    """
+    from gradmark.analyse.standings import unsettled as may_be_fastest
+    from gradmark.records.agreement import agreed
+
+    if run.settings.forked:
+        return may_be_fastest(run.measurements)
+    return [measurement.cell for measurement in run.measurements if not agreed(measurement)]
 
 
 def ready(json_file: Path | None, html_file: Path | None) -> None:

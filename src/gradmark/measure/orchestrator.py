@@ -21,6 +21,7 @@ from gradmark.measure.plan import Plan
 from gradmark.measure.pool import Pool
 from gradmark.measure.process import Place
 from gradmark.records import FORMAT_VERSION, Cell, Code, Instructions, Measurement, Run, Status
+from gradmark.records.agreement import agreed
 from gradmark.records.event import Counted, Event, Finished, GrowingRun, Inspected, Sampled, Stopped
 
 # Larger sizes of what failed like this are not tried.
@@ -108,13 +109,18 @@ class Orchestrator:
         assert measurement is not None, f"{cell.id} was not inspected"
         return measurement
 
-    def carry_out(self, unsettled: Callable[[Run], Sequence[Cell]] | None = None, further: int = 0) -> Run:
-        """Does all that the settings ask for; after that, so many further rounds of the cells that are not settled."""
+    def carry_out(self, unsettled: Callable[[Run], Sequence[Cell]] | None = None) -> Run:
+        """Does all that the settings ask for: rounds of all cells, then of those that are not settled.
+
+        Not settled are, if nobody says otherwise, the cells whose fastest processes do not agree.
+        """
         self.inspect()
-        rounds = self.settings.processes
-        self.sample(self.cells, range(rounds))
-        if unsettled is not None and not self.grown.finished:
-            self.sample(unsettled(self.run), range(rounds, rounds + further))
+        self.sample(self.cells, range(self.settings.processes))
+        for number in range(self.settings.processes, self.settings.most_processes):
+            open_cells = (unsettled or _disagreeing)(self.run)
+            if not open_cells or self.grown.finished:
+                break
+            self.sample(open_cells, range(number, number + 1))
         if self.settings.instructions:
             self.count()
         self.finish()
@@ -305,6 +311,10 @@ def measured(cell: Cell, result: Result) -> Measurement:
         shapes=result.shapes,
         warnings=result.warnings,
     )
+
+
+def _disagreeing(run: Run) -> list[Cell]:
+    return [measurement.cell for measurement in run.measurements if not agreed(measurement)]
 
 
 def _stopped(cell: Cell, result: Result) -> Stopped:

@@ -6,9 +6,9 @@ In: a begun run and events. Out: the run as it stands. Adding an event costs the
 import msgspec
 
 from gradmark.records.measurement import Accuracy, Instructions, Measurement, Status
+from gradmark.records.pilots import Reference
 from gradmark.records.record import Record
 from gradmark.records.run import Run
-from gradmark.records.pilots import Reference
 from gradmark.records.sample import Sample, with_one_harness, with_reference
 
 

@@ -26,7 +26,7 @@ class Number(Record, frozen=True, kw_only=True):
     value: float
     how: How = "measured"
     processes: int = 0  # that it was seen in; 0 for what is counted once for the cell
-    calm: bool = True  # whether a process measured it on a calm machine; what never was shows what it has, and decides nothing
+    calm: bool = True  # False: no process saw a calm machine, so that it is shown, and decides nothing
     spread: float | None = None  # how far the typical process lies above the value, as a share; None for one process
     # For files and on demand: the median over processes of the medians of their blocks, with its interval.
     median: float | None = None

@@ -1,7 +1,7 @@
 """Pilots: short fixed work before and after each block, which tells a slow machine from slow work.
 
-In: what the pilots around a block took, and what they take on this machine when it is calm. Out: which blocks were calm,
-and what these would have taken at the clock of the reference. A block's own time never has a say in that: a slow block
+In: what the pilots around a block took, and what they take on this machine when it is calm. Out: which blocks were
+calm, and what these would have taken at the clock of the reference. A block's own time has no say in that: a slow block
 between fast pilots is the engine's own doing, and stays.
 
 All constants of the method are here. `benchmarks/two_states.py` has its error rates over a grid of machines, and on
@@ -13,19 +13,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 
-# What a pilot loads: the core (integers, floating point, branches, loads that hit the first cache), the memory beyond the
-# caches, or the clock of a device. Times at the core's pilot are corrected for its clock.
+# What a pilot loads: the core (integers, floating point, branches, the first cache), the memory beyond the caches, or
+# the clock of a device.
 CORE, MEMORY, DEVICE = "core", "memory", "device"
-# A pilot that takes more than this many times its reference saw a machine that is not calm. A neighbour on the other half
-# of a physical core makes the core's pilot take 1.4 to 1.9 times as long, a lower clock up to 1.1, and nothing lies within
-# 1 % of the reference by more than that. Between 1.06 and 1.3 there is hardly anything but moments in which a neighbour
-# came or went. Reads from memory scatter by themselves by a third.
+# A pilot that takes more than this many times its reference saw a machine that is not calm. A neighbour on the other
+# half of a physical core makes the core's pilot take 1.4 to 1.9 times as long. Below 1.06 lie the pilot's own scatter
+# (0.3 %) and a clock that a busy socket lowers, which is corrected. Reads from memory scatter by a third.
 CALM = {CORE: 1.06, MEMORY: 1.5, DEVICE: 1.06}
-# The reference is what the fastest 2 % of all pilots of a run take: one lucky pilot is not a machine, and a machine that
+# The reference is what the fastest 2 % of all pilots of a run take: one lucky pilot does not set it, and a machine that
 # is calm for one moment in fifty is still found.
 REFERENCE_SHARE = 0.02
-# A process has a time if so many of its blocks were calm. Fewer may all be mistakes: a neighbour that came and went between
-# two pilots.
+# A process has a time if so many of its blocks were calm. Fewer may all be mistakes: a neighbour that came and went
+# between two pilots.
 LEAST_CALM = 3
 # The time of a process is what the fastest tenth of its calm blocks reached. The fastest block alone is at times 10 %
 # faster than all others, and no other run finds it again; the median lies 3 to 15 % higher and moves more.

@@ -46,6 +46,7 @@ class Settings(Record, frozen=True, kw_only=True, omit_defaults=False):
     """How a run measures. Everything here changes what a number means, so it is kept with the numbers, defaults too."""
 
     processes: int = 3
+    most_processes: int = 0  # of a cell whose processes do not agree yet; 0, and in older files, as many as `processes`
     blocks: int = 8  # calm ones, of each phase in each process
     block_ns: int = 500_000
     seed: int = 0

@@ -10,8 +10,8 @@ from gradmark.measure.worker import pilot
 from gradmark.records import pilots
 from gradmark.records.pilots import CORE, DEVICE, MEMORY
 
-# Looks by which a process without a reference finds one for itself: 5 ms. The run's reference, made of the pilots of all
-# processes, takes its place as soon as there is one.
+# Looks by which a process without a reference finds one for itself: 5 ms. The run's reference, made of the pilots of
+# all processes, takes its place as soon as there is one.
 FIRST_LOOKS = 500
 Look = dict[str, float]
 
@@ -19,7 +19,9 @@ Look = dict[str, float]
 class Watch:
     """The pilots of one process, and for how long they saw a calm machine or a slow one."""
 
-    def __init__(self, kinds: Sequence[str], reference: Mapping[str, float], device_ns: Callable[[], float] | None = None):
+    def __init__(
+        self, kinds: Sequence[str], reference: Mapping[str, float], device_ns: Callable[[], float] | None = None
+    ) -> None:
         self._take: dict[str, Callable[[], float]] = {}
         if CORE in kinds:
             self._take[CORE] = pilot.core

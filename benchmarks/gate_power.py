@@ -8,12 +8,12 @@ pairs are judged by the rules of pytest-benchmark, asv and pyperf.
 
 import argparse
 import itertools
-import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from scipy import stats
 
@@ -22,8 +22,9 @@ from gradmark.gate.configuration import Budget, Configuration
 from gradmark.measure import process
 from gradmark.measure.job import Job
 from gradmark.measure.plan import cells_of
-from gradmark.records import Cell, Settings
+from gradmark.records import Cell, Phase, Settings
 from gradmark.records.finding import Finding, merged
+from gradmark.records.pilots import Reference, reference_of
 from gradmark.revisions.contest import BLOCKS, PAIRS
 from gradmark.workloads.selection import select
 
@@ -37,7 +38,7 @@ ROWS = [
     "chain/f=sin",
 ]
 ROWS += ["chain/f=tanh", "chain/f=pow", "tree/depth=6", "tree/depth=10", "constants/n=1000"]
-Round = dict[str, dict[str, dict[str, list[float]]]]  # row, arm, phase: blocks
+Round = dict[str, dict[str, dict[str, Phase]]]  # row, arm, phase
 PEERS = ["pytest-benchmark", "asv", "pyperf"]
 
 
@@ -46,36 +47,63 @@ def record(path: Path, rounds: int, blocks: int) -> None:
     cells = [cell for cell in cells_of(select(["scalar"]), ["tapegrad"], full=False) if cell.row in ROWS]
     settings = Settings(blocks=blocks)
     draw = random.Random()
+    reference = Reference()
 
-    def sample(cell: Cell) -> dict[str, list[float]]:
-        found = process.run(Job(kind="time", cell=cell, settings=settings)).sample
+    def sample(cell: Cell) -> dict[str, Phase]:
+        found = process.run(Job(kind="time", cell=cell, settings=settings, pilots=reference.levels())).sample
         assert found is not None
-        return {phase: found.phases[phase].block_ns for phase in timing.PHASES}
+        for phase in found.phases.values():
+            reference.add(phase.pilots)
+        return {phase: found.phases[phase] for phase in timing.PHASES}
 
-    with open(path, "a") as file:
+    with open(path, "ab") as file:
         for number in range(rounds):
             done: Round = {}
             for cell in draw.sample(cells, len(cells)):
                 done[cell.row] = {arm: sample(cell) for arm in draw.sample(["before", "now"], 2)}
-            file.write(json.dumps(done) + "\n")
+            file.write(msgspec.json.encode(done) + b"\n")
             file.flush()
             print(f"\rround {number + 1} of {rounds}", end="", flush=True)
     print()
 
 
-def rows(pairs: list[Round], slower: dict[str, float]) -> list[timing.PairedFloors]:
-    """The floors of these pairs, as `check` has them."""
-    return [
-        timing.PairedFloors(
-            cell=row,
-            workload=row.split("/")[0],
-            phase=phase,
-            before=[min(pair[row]["before"][phase]) for pair in pairs],
-            now=[min(pair[row]["now"][phase]) * slower.get(row, 1.0) for pair in pairs],
-        )
-        for row in ROWS
-        for phase in timing.PHASES
+def read(path: Path) -> list[Round]:
+    """The recorded rounds, all with one reference and with one harness for each row and phase, as a run has them."""
+    rounds = [msgspec.json.decode(line, type=Round) for line in path.read_bytes().splitlines()]
+    every = [
+        (row, name, phase) for r in rounds for row in ROWS for arm in r[row].values() for name, phase in arm.items()
     ]
+    reference = reference_of(phase.pilots for _, _, phase in every)
+    harness: dict[tuple[str, str], float] = {}
+    for row, name, phase in every:
+        harness[row, name] = min(phase.harness_ns, harness.get((row, name), phase.harness_ns))
+
+    def known(row: str, name: str, phase: Phase) -> Phase:
+        more = phase.harness_ns - harness[row, name]
+        blocks = [ns + more for ns in phase.block_ns]
+        return msgspec.structs.replace(phase, block_ns=blocks, reference=reference)
+
+    return [
+        {
+            row: {arm: {n: known(row, n, p) for n, p in phases.items()} for arm, phases in arms.items()}
+            for row, arms in one.items()
+        }
+        for one in rounds
+    ]
+
+
+def rows(pairs: list[Round], slower: dict[str, float]) -> list[timing.PairedFloors]:
+    """The times of these pairs, as `check` has them: of those in which both processes had calm blocks."""
+    floors = []
+    for row in ROWS:
+        for phase in timing.PHASES:
+            sides = [(pair[row]["before"][phase], pair[row]["now"][phase]) for pair in pairs]
+            calm = [(before, now) for before, now in sides if before.is_calm and now.is_calm]
+            if calm:
+                before = [first.floor_ns for first, _ in calm]
+                now = [second.floor_ns * slower.get(row, 1.0) for _, second in calm]
+                floors.append(timing.PairedFloors(row, row.split("/")[0], phase, before, now))
+    return floors
 
 
 def ours(pairs: list[Round], slower: dict[str, float], configuration: Configuration) -> list[Finding]:
@@ -83,14 +111,16 @@ def ours(pairs: list[Round], slower: dict[str, float], configuration: Configurat
     found = timing.judge(rows(pairs[:PAIRS], slower), configuration)
     flagged = {finding.cell for finding in found if finding.word in ("fail", "inconclusive")}
     again = [row for row in rows(pairs[PAIRS:], slower) if row.cell in flagged]
-    first = [row for row in rows(pairs[:PAIRS], slower) if row.cell in flagged]
+    both = {(row.cell, row.phase) for row in again}
+    first = [row for row in rows(pairs[:PAIRS], slower) if (row.cell, row.phase) in both]
+    again = [row for row in again if (row.cell, row.phase) in {(other.cell, other.phase) for other in first}]
     return merged(found, timing.judge_again(first, again, configuration))
 
 
 def peers(pairs: list[Round], row: str, slower: float) -> dict[str, bool]:
     """Whether each rule says that the row is slower by more than 5 %. Blocks are pooled, as these tools do."""
-    before = np.concatenate([pair[row]["before"]["total"] for pair in pairs])
-    now = np.concatenate([pair[row]["now"]["total"] for pair in pairs]) * slower
+    before = np.concatenate([pair[row]["before"]["total"].block_ns for pair in pairs])
+    now = np.concatenate([pair[row]["now"]["total"].block_ns for pair in pairs]) * slower
     return {
         "pytest-benchmark": bool(now.mean() > 1.05 * before.mean()),  # --benchmark-compare-fail=mean:5%
         # asv continuous: the medians differ by the factor, and the samples by the test
@@ -157,7 +187,15 @@ def main() -> None:
     chosen = options.parse_args()
     chosen.file.parent.mkdir(exist_ok=True)
     record(chosen.file, chosen.rounds, BLOCKS)
-    recorded = [json.loads(line) for line in chosen.file.read_text().splitlines()]
+    recorded = read(chosen.file)
+    spent = [
+        len(p.calm) / len(p.block_ns)
+        for r in recorded
+        for arms in r.values()
+        for a in arms.values()
+        for p in a.values()
+    ]
+    print(f"calm blocks: {100 * sum(spent) / len(spent):.0f} %")
     found = judge(recorded)
     table = found.pop("rules")
     for name, value in found.items():

@@ -12,6 +12,10 @@ from gradmark.errors import StoreError
 from gradmark.records import FORMAT_VERSION, Code, Run
 
 
+# How long blocks were where a file does not say.
+OLD_BLOCK_NS = 1_000_000
+
+
 class _Version(msgspec.Struct):
     format_version: int = 1
 
@@ -48,6 +52,8 @@ def _renewed(document: Any) -> Any:
     """
     if not isinstance(document, dict):
         return document
+    if isinstance(settings := document.get("settings"), dict):
+        settings.setdefault("block_ns", OLD_BLOCK_NS)
     measurements = [m for m in document.get("measurements") or () if isinstance(m, dict)]
     for part in measurements:
         for holder in (part, *(part.get("samples") or ())):

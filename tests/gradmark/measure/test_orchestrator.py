@@ -352,8 +352,8 @@ def test_more_rounds_of_some_cells_go_on_with_the_numbers():
 
 def test_rounds_are_added_for_what_is_not_settled():
     cells = [cell("null", "poly", n=n) for n in range(3)]
-    orchestrator = without_processes(begun(cells, Settings(processes=2)))
-    run = orchestrator.carry_out(lambda run: [run.measurements[1].cell], 2)
+    orchestrator = without_processes(begun(cells, Settings(processes=2, most_processes=4)))
+    run = orchestrator.carry_out(lambda run: [run.measurements[1].cell])
     assert [len(m.samples) for m in run.measurements] == [2, 4, 2]
     assert run.finished
 

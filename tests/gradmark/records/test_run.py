@@ -45,7 +45,7 @@ def test_unlike(change, expected):
         ({"pin": False}, "is pinned", "is not pinned"),
         ({"forked": True}, "has fresh workers", "has forked workers"),
         ({"threads": 4}, "uses 1 thread", "uses 4 threads"),
-        ({"block_ns": 2_000_000}, "has blocks of 1 ms", "has blocks of 2 ms"),
+        ({"block_ns": 2_000_000}, "has blocks of 0.5 ms", "has blocks of 2 ms"),
     ],
     ids=str,
 )

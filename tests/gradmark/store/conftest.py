@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from gradmark.records import Cell, Environment, Instructions, Measurement, Phase, Run, Sample, Settings
+from gradmark.records import FORMAT_VERSION, Cell, Environment, Instructions, Measurement, Phase, Run, Sample, Settings
 from gradmark.records.event import Counted, Finished, Inspected, Sampled, Stopped
 
 FIRST, SECOND, THIRD = (Cell(engine=engine, workload="wörk", suite="s", params={"n": 3}) for engine in ("e", "f", "g"))
@@ -28,7 +28,7 @@ def begun():
             planned=[FIRST, SECOND, THIRD],
             verb=verb,
             arguments=["wörk", "-e", "e"],
-            format_version=3,
+            format_version=FORMAT_VERSION,
         )
 
     return named

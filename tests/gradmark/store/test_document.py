@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gradmark.errors import StoreError
-from gradmark.records import Code, Warning
+from gradmark.records import FORMAT_VERSION, Code, Warning
 from gradmark.records.metric import numbers
 from gradmark.store import document, runs
 
@@ -62,12 +62,12 @@ def test_an_old_run_that_is_saved_again_opens_again(tmp_path):
     run = runs.load(DATA / "format-2.json")
     runs.save(run, tmp_path / "x.json")
     again = runs.load(tmp_path / "x.json")
-    assert again.format_version == 3
+    assert again.format_version == FORMAT_VERSION
     assert (again.measurements, again.planned) == (run.measurements, run.planned)
 
 
 def test_a_newer_format(tmp_path):
-    with pytest.raises(StoreError, match="has format 99, this gradmark reads up to 3; install a newer gradmark"):
+    with pytest.raises(StoreError, match="has format 99, this gradmark reads up to 4; install a newer gradmark"):
         document.read(b'{"format_version": 99}', tmp_path / "x.json")
 
 

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from gradmark.errors import StoreError
+from gradmark.records import FORMAT_VERSION
 from gradmark.records.event import GrowingRun
 from gradmark.store import journal, runs
 from gradmark.store.journal import Journal
@@ -126,8 +127,10 @@ def test_a_missing_inspection_is_named(written):
 
 
 def test_a_newer_format(written):
-    written.write_bytes(written.read_bytes().replace(b'"format_version":3', b'"format_version":99', 1))
-    with pytest.raises(StoreError, match="has format 99, this gradmark reads up to 3; install a newer gradmark"):
+    written.write_bytes(
+        written.read_bytes().replace(b'"format_version":%d' % FORMAT_VERSION, b'"format_version":99', 1)
+    )
+    with pytest.raises(StoreError, match="has format 99, this gradmark reads up to 4; install a newer gradmark"):
         runs.load(written)
 
 
@@ -170,7 +173,7 @@ def test_a_file_of_an_older_format_goes_on_beside_itself(tmp_path):
     for _ in range(2):  # the second time it is the new file that goes on
         with Journal.resume(old) as keep:
             assert keep.path == old.with_suffix(".jsonl")
-            assert keep.run == msgspec.structs.replace(runs.load(old), format_version=3)
+            assert keep.run == msgspec.structs.replace(runs.load(old), format_version=FORMAT_VERSION)
     assert old.read_bytes() == (DATA / "format-2.json").read_bytes()
     assert runs.find("2026", tmp_path) == keep.path  # one run, not two
 

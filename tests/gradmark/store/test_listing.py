@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from gradmark.errors import StoreError
-from gradmark.records import Measurement
+from gradmark.records import FORMAT_VERSION, Measurement
 from gradmark.records.event import Inspected
 from gradmark.store import listing, runs
 from gradmark.store.journal import Journal
@@ -127,7 +127,7 @@ def test_what_cannot_be_read_is_listed_and_breaks_nothing(tmp_path, written, nam
 
 def test_a_newer_format_is_said(written):
     path = written(8)
-    path.write_bytes(path.read_bytes().replace(b'"format_version":3', b'"format_version":99', 1))
+    path.write_bytes(path.read_bytes().replace(b'"format_version":%d' % FORMAT_VERSION, b'"format_version":99', 1))
     assert "has format 99" in listed(path).problem
 
 

@@ -5,7 +5,16 @@ import gc
 import pytest
 
 from gradmark.measure.worker import timer
-from gradmark.measure.worker.timer import WARM_UP_BLOCKS, Timed, clock_resolution_ns, elapsed_ns, nothing, time_together
+from gradmark.measure.worker.timer import (
+    LEAST_BLOCKS,
+    PATIENCE,
+    WARM_UP_BLOCKS,
+    Timed,
+    clock_resolution_ns,
+    elapsed_ns,
+    nothing,
+    time_together,
+)
 
 
 class Clock:
@@ -22,6 +31,30 @@ class Clock:
             self.now += ns
 
         return work
+
+
+class Watch:
+    """A machine that is calm or slow as a list says, look by look; after its end as at its end."""
+
+    def __init__(self, clock, calm=(True,)):
+        self.clock, self.course, self.looks = clock, calm, -1
+        self.last = {"core": 0.0}
+        self.look()
+
+    @property
+    def is_calm(self):
+        return self.course[min(self.looks, len(self.course) - 1)]
+
+    def look(self):
+        self.looks += 1
+        self.clock.now += 1
+        self.last = {"core": 10.0 if self.is_calm else 16.0}
+        return self.last
+
+    def wait(self, until_ns):
+        while not self.is_calm and self.clock.now < until_ns:
+            self.look()
+        return self.is_calm
 
 
 @pytest.fixture
@@ -58,7 +91,7 @@ def test_waiting_for_the_device_is_timed(clock):
 
 def test_what_must_happen_before_is_not_timed(clock):
     phase = Timed((clock.call(10),), before=clock.call(1_000_000))
-    phase.add_block()
+    phase.add_block(Watch(clock))
     assert phase.block_ns == [10.0]
 
 
@@ -110,33 +143,67 @@ def test_warm_up_ends_even_if_it_is_never_steady(clock):
 
 def test_what_was_timed_before_it_became_fast_is_dropped(clock):
     cost = [1000]
+    watch = Watch(clock)
     phase = Timed((lambda: clock.call(cost[0])(),))
     phase.warm_up(1000)
-    phase.add_block()
-    assert (phase.iterations, phase.block_ns) == (1, [1000.0])
+    phase.add_block(watch)
+    assert (phase.iterations, phase.block_ns, phase.calm) == (1, [1000.0], 1)
     cost[0] = 10
-    phase.add_block()
+    phase.add_block(watch)
+    assert (phase.block_ns, phase.pilots, phase.calm) == ([], {}, 0)
+    phase.add_block(watch)
     assert phase.block_ns == [10.0]
     assert phase.iterations >= 100
+
+
+def test_each_block_has_the_pilots_before_and_after_it(clock):
+    watch = Watch(clock, [True, True, False, False, True])
+    phase = Timed((clock.call(10),))
+    for _ in range(4):
+        phase.add_block(watch)
+    assert phase.pilots == {"core": [(10.0, 10.0), (10.0, 16.0), (16.0, 16.0), (16.0, 10.0)]}
+    assert phase.calm == 1
 
 
 def test_phases_take_turns(clock):
     order = []
     first, second = (Timed((lambda name=name: order.append(name) or clock.call(10)(),)) for name in "ab")
-    time_together([first, second], 3, 10)
+    time_together([first, second], 3, 10, Watch(clock))
     assert order[-6:] == ["a", "b"] * 3
     assert (first.block_ns, second.block_ns) == ([10.0] * 3, [10.0] * 3)
 
 
+def test_it_waits_until_the_machine_is_calm(clock):
+    phase = Timed((clock.call(10),))
+    watch = Watch(clock, [True, True, *[False] * 20, True])
+    time_together([phase], 3, 10, watch)
+    assert phase.block_ns == [10.0] * 4
+    assert phase.pilots["core"] == [(10.0, 16.0), (10.0, 10.0), (10.0, 10.0), (10.0, 10.0)]
+
+
+def test_patience_ends_and_there_is_something_to_show(clock):
+    phases = [Timed((clock.call(10),)), Timed((clock.call(20),))]
+    time_together(phases, 5, 10, Watch(clock, [False]))
+    assert [phase.block_ns for phase in phases] == [[10.0] * LEAST_BLOCKS, [20.0] * LEAST_BLOCKS]
+    assert [phase.calm for phase in phases] == [0, 0]
+
+
+def test_patience_is_a_multiple_of_what_a_calm_machine_takes(clock):
+    phase = Timed((clock.call(1000),))
+    watch = Watch(clock, [False])
+    time_together([phase], 5, 1000, watch)
+    assert watch.looks == pytest.approx(PATIENCE * 5 * 1000, abs=10)
+
+
 def test_the_collector_is_off_inside_and_on_after(clock):
     states = []
-    time_together([Timed((lambda: states.append(gc.isenabled()) or clock.call(10)(),))], 2, 10)
+    time_together([Timed((lambda: states.append(gc.isenabled()) or clock.call(10)(),))], 2, 10, Watch(clock))
     assert set(states) == {False}
     assert gc.isenabled()
 
 
 def test_the_collector_is_on_after_an_error(clock):
     with pytest.raises(ZeroDivisionError):
-        time_together([Timed((lambda: 1 / 0,))], 2, 10)
+        time_together([Timed((lambda: 1 / 0,))], 2, 10, Watch(clock))
     assert gc.isenabled()
     assert gc.get_freeze_count() == 0

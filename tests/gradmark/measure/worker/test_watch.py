@@ -1,0 +1,85 @@
+"""The watch, with pilots that take what they are told to."""
+
+import pytest
+
+from gradmark.measure.worker import pilot, watch
+from gradmark.measure.worker.watch import FIRST_LOOKS, Watch
+
+
+class Clock:
+    now = 0
+
+    def perf_counter_ns(self):
+        return self.now
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """What the core's pilot takes, look by look; after the end as at the end. Each look takes as long as its pilot."""
+    clock = Clock()
+    monkeypatch.setattr(watch, "time", clock)
+
+    def takes(course):
+        left = list(course)
+
+        def core():
+            ns = left.pop(0) if len(left) > 1 else left[0]
+            clock.now += ns
+            return ns
+
+        monkeypatch.setattr(watch.pilot, "core", core)
+        return clock
+
+    return takes
+
+
+def test_a_reference_that_is_known_is_taken(machine):
+    machine([1600, 1000])
+    watched = Watch(["core"], {"core": 1000.0, "memory": 7.0})
+    assert watched.reference == {"core": 1000.0}
+    assert (watched.last, watched.is_calm) == ({"core": 1600.0}, False)
+    watched.look()
+    assert watched.is_calm
+
+
+def test_without_a_reference_it_finds_one(machine):
+    machine([1600] * (FIRST_LOOKS - 20) + [1000] * 30)
+    assert Watch(["core"], {}).reference["core"] == pytest.approx(1000, rel=1e-3)
+
+
+def test_waiting_ends_when_the_machine_is_calm(machine):
+    clock = machine([1600] * 5 + [1010, 1600])
+    watched = Watch(["core"], {"core": 1000.0})
+    assert watched.wait(clock.now + 1e9)
+    assert clock.now == 5 * 1600 + 1010
+
+
+def test_waiting_ends_when_patience_does(machine):
+    clock = machine([1600])
+    watched = Watch(["core"], {"core": 1000.0})
+    assert not watched.wait(clock.now + 16_000)
+    assert clock.now == 1600 + 16_000
+
+
+def test_the_time_between_looks_counts_as_what_the_later_one_saw(machine):
+    clock = machine([1000, 1600, 1000])
+    watched = Watch(["core"], {"core": 1000.0})
+    clock.now += 50_000
+    watched.look()
+    clock.now += 70_000
+    watched.look()
+    assert watched.spent_ns == {"calm": 1000 + 71_000, "slow": 51_600}
+
+
+def test_a_device_is_watched_where_there_is_one(machine):
+    machine([1000])
+    watched = Watch(["core", "device"], {"core": 1000.0, "device": 500.0}, device_ns=lambda: 600.0)
+    assert watched.last == {"core": 1000.0, "device": 600.0}
+    assert not watched.is_calm
+    assert Watch(["core", "device"], {"core": 1000.0, "device": 500.0}).last == {"core": 1000.0}
+
+
+def test_the_pilots_take_time():
+    memory = pilot.Memory()
+    assert pilot.core() > 0
+    assert memory() > 0

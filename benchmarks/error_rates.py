@@ -12,6 +12,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from noise import BASE_NS, DATA, DRAWS, NOISE, Arms, Array, arms
 from scipy import stats
@@ -19,6 +20,7 @@ from scipy import stats
 from gradmark.analyse import hypotheses, standings, unpaired
 from gradmark.analyse.paired import sign_test
 from gradmark.records import Accuracy, Cell, Comparison, Measurement, Phase, Sample
+from gradmark.records.agreement import agreed
 from gradmark.records.order import place_and_coverage, place_and_coverage_of_shift
 from gradmark.store import runs
 
@@ -28,6 +30,7 @@ CHECKED = 20  # of each kind are judged by the program itself as well
 WITHIN = 0.02  # of the stated coverage
 LEVEL = 0.05
 AA_SHARE = 0.02
+LOOKED = 2000  # rows of each noise that are looked at more than once
 
 
 # --- judging many draws at once, by the program's rules
@@ -232,6 +235,53 @@ def five_engines(promises: Promises) -> None:
             promises.add(text, LEVEL, alone, f"{name}, {n} processes")
 
 
+def looking_again(promises: Promises) -> None:
+    """Equal engines that are looked at more than once: a row that is not settled gets further processes.
+
+    With two processes at first and up to two more, as `gradmark run -e all` has them; and with six and up to six more,
+    each engine by itself until its three fastest agree, as other runs have them.
+    """
+    draw = np.random.default_rng(21)
+    for name, noise in NOISE.items():
+        for count in (2, 5):
+            engines = BASE_NS * noise(draw, (LOOKED * count, 4)).reshape(LOOKED, count, 4)
+            alone = float(np.mean([_wins_alone(_until_settled(row)) for row in engines]))
+            text = f"a row of {count} equal engines that gets further processes has one winner in at most 5 %"
+            promises.add(text, LEVEL, alone, name)
+        engines = BASE_NS * noise(draw, (LOOKED * 2, 12)).reshape(LOOKED, 2, 12)
+        alone = float(np.mean([_wins_alone([_until_agreed(m) for m in _row(row)]) for row in engines]))
+        text = "two equal engines, each measured until its processes agree, have one winner in at most 5 %"
+        promises.add(text, LEVEL, alone, name)
+
+
+def _row(times: Array) -> list[Measurement]:
+    return [measurement(f"e{k}", one) for k, one in enumerate(times)]
+
+
+def _first(m: Measurement, count: int) -> Measurement:
+    return msgspec.structs.replace(m, samples=m.samples[:count])
+
+
+def _until_settled(times: Array) -> list[Measurement]:
+    """The row as it is after two processes each, and up to two more of those that may be the fastest."""
+    whole = _row(times)
+    row = [_first(m, 2) for m in whole]
+    for _ in range(2):
+        unsettled = {cell.engine for cell in standings.unsettled(row)}
+        row = [
+            _first(all_of, len(m.samples) + (m.cell.engine in unsettled)) for m, all_of in zip(row, whole, strict=True)
+        ]
+    return row
+
+
+def _until_agreed(whole: Measurement) -> Measurement:
+    return next((m for n in range(6, 12) if agreed(m := _first(whole, n))), whole)
+
+
+def _wins_alone(row: list[Measurement]) -> bool:
+    return any(standing.outcome == "fastest" for standing in standings.standings(row))
+
+
 def aa(folder: Path) -> int:
     """Runs of one and the same code, each with the next: how many rows are called slower or faster."""
     found = [runs.load(path) for path in sorted(folder.iterdir()) if path.suffix in (".json", ".jsonl")]
@@ -272,6 +322,7 @@ def rates() -> int:
     start, promises = time.monotonic(), Promises()
     simulate(promises)
     five_engines(promises)
+    looking_again(promises)
     for promise in promises.entries.values():
         word = "KEPT" if promise.kept else "NOT KEPT"
         shown = f"{promise.worst:g}" if promise.limit == 0 else f"{100 * promise.worst:.1f}"

@@ -16,7 +16,7 @@ from gradmark.records import Cell, Run, Settings
 # More engines than this are a comparison of all, whose quick form has so many processes for each cell.
 FEW_ENGINES, PROCESSES_OF_MANY = 4, 2
 # Engines that two processes do not tell from the fastest have two more: four can be told apart (analyse/standings.py).
-# The error rate of looking twice has not been simulated; benchmarks/statistics.py has that of one look.
+# benchmarks/statistics.py simulates how often that marks one of equal engines as the winner.
 FURTHER_ROUNDS = 2
 
 

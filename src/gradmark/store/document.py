@@ -11,7 +11,6 @@ import msgspec
 from gradmark.errors import StoreError
 from gradmark.records import FORMAT_VERSION, Code, Run
 
-
 # How long blocks were where a file does not say.
 OLD_BLOCK_NS = 1_000_000
 

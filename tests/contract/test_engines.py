@@ -11,7 +11,7 @@ from gradmark.engines.protocol import Capabilities
 from gradmark.measure.reference.exact import exact_gradient
 from gradmark.measure.worker.session import capabilities_of, checked
 from gradmark.records import Cell, TapeSize
-from gradmark.workloads.selection import available
+from gradmark.workloads.lookup import available
 
 # torch.compile imports what PyTorch itself warns of
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated:DeprecationWarning")

@@ -9,7 +9,7 @@ from contract import adapters
 from gradmark.measure.reference.directional import judge, reference_of
 from gradmark.measure.worker.session import checked
 from gradmark.records import Cell
-from gradmark.workloads.selection import available
+from gradmark.workloads.lookup import available
 
 # torch.compile imports what PyTorch itself warns of
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated:DeprecationWarning")

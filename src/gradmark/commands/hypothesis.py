@@ -68,7 +68,7 @@ def choose(names: tuple[str, ...]) -> "list[tuple[Hypothesis, str | None]]":
     import runpy
 
     from gradmark.analyse.hypotheses import BUILT_IN, Hypothesis
-    from gradmark.workloads.selection import where_it_failed
+    from gradmark.workloads.lookup import where_it_failed
 
     known = {hypothesis.name: hypothesis for hypothesis in BUILT_IN}
     hypotheses: list[tuple[Hypothesis, str | None]] = []
@@ -101,7 +101,8 @@ def cells_of(hypothesis: "Hypothesis", file: str | None) -> list[Cell]:
 def _cell(arm: "Arm", file: str | None) -> Cell:
     from gradmark.engines import discovery
     from gradmark.errors import WorkloadError
-    from gradmark.workloads.selection import from_file, select
+    from gradmark.workloads.lookup import from_file
+    from gradmark.workloads.selection import select
 
     discovery.check(arm.engine)
     own = []

@@ -33,8 +33,8 @@ def command(what: str, store: Path | None) -> None:
 
 def workloads() -> None:
     """Suite by suite, with sizes and what each is hard on."""
+    from gradmark.workloads.lookup import available
     from gradmark.workloads.row import listed
-    from gradmark.workloads.selection import available
 
     click.echo("workloads")
     for workload in available():

@@ -3,18 +3,16 @@
 In: a built-in name, `package.module:Class`, or the name of an entry point. Out: an engine, or an error that helps.
 """
 
-import difflib
 import importlib
-import importlib.util
 import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import Any, cast
 
 from gradmark.engines.protocol import Engine
 from gradmark.errors import EngineError, GradmarkError, MissingEngineError, SelectionError
-from gradmark.workloads.selection import where_it_failed
+from gradmark.workloads.lookup import where_it_failed
 
 BUILT_IN = {
     "null": "gradmark.engines.null:Null",
@@ -63,6 +61,8 @@ def exists(name: str) -> bool:
 
 def installed(name: str) -> bool:
     """Whether the package that an engine adapts is there, without importing it."""
+    import importlib.util
+
     package = name.partition(":")[0]
     return package not in PEERS or importlib.util.find_spec(package) is not None
 
@@ -87,9 +87,16 @@ def check(name: str) -> None:
     names = known()
     if name in names:
         return
-    near = difflib.get_close_matches(name, variants or names, n=1 if variants else 3)
+    near = _near(name, variants or names, 1 if variants else 3)
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(variants or names)}."
     raise SelectionError(f"no engine is called {name!r}; {hint} Your own is named as package.module:Class.")
+
+
+def _near(name: str, there: Iterable[str], most: int) -> list[str]:
+    """What somebody who typed the name may have meant."""
+    import difflib  # here: only mistakes need it, and every worker would pay for it
+
+    return difflib.get_close_matches(name, there, n=most)
 
 
 def load(name: str) -> Engine:
@@ -129,7 +136,7 @@ def load(name: str) -> Engine:
 def _instead(module: ModuleType, attribute: str) -> str:
     """What a module has in place of a class that it lacks."""
     classes = [key for key, value in vars(module).items() if isinstance(value, type)]
-    near = difflib.get_close_matches(attribute, classes, n=3)
+    near = _near(attribute, classes, 3)
     if near:
         return f"did you mean {' or '.join(near)}?"
     own = [key for key in classes if f"{getattr(module, key).__module__}.".startswith(f"{module.__name__}.")]

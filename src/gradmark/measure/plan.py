@@ -19,8 +19,8 @@ from gradmark.measure import environment
 from gradmark.measure.job import Job, Result
 from gradmark.records import Cell, Measurement, Param, Record, Settings
 from gradmark.records.cell import USUAL_DEVICE, USUAL_DTYPES
+from gradmark.workloads.lookup import BUILT_IN, available, file_of
 from gradmark.workloads.row import Selected
-from gradmark.workloads.selection import BUILT_IN, available, file_of
 from gradmark.workloads.workload import Point, Workload
 
 Ask = Callable[[Job], Result]

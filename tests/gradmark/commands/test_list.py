@@ -11,7 +11,7 @@ from gradmark.engines import discovery
 from gradmark.records import Cell, Environment, Measurement, Run, Settings
 from gradmark.records.event import Finished
 from gradmark.store.journal import Journal
-from gradmark.workloads.selection import available
+from gradmark.workloads.lookup import available
 
 DATA = Path(__file__).parents[2] / "data" / "runs"
 

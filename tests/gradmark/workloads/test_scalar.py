@@ -8,7 +8,7 @@ import tapegrad
 from gradmark.engines.floats import FLOATS
 from gradmark.engines.tapegrad import operations
 from gradmark.measure.reference.exact import exact_gradient
-from gradmark.workloads.selection import available
+from gradmark.workloads.lookup import available
 
 # The gradient of an operator at 50 points is 50 times 100 evaluations with 250 digits.
 CELLS = [

@@ -8,7 +8,7 @@ import pytest
 from gradmark.engines import discovery
 from gradmark.engines.numpy_arrays import ARRAYS
 from gradmark.measure.reference import directional
-from gradmark.workloads.selection import available
+from gradmark.workloads.lookup import available
 
 TENSORS = [w for w in available() if w.suite == "tensor"]
 CELLS = [(w, params) for w in TENSORS for params in w.points(full=False)]

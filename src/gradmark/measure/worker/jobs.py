@@ -1,6 +1,6 @@
 """Jobs: what a worker can be asked to do, under limits; everything that goes wrong is a result.
 
-In: a job. Out: its result.
+In: a job. Out: its result. A run starts a worker for every sample, so what only other jobs need is imported by them.
 """
 
 import os
@@ -9,12 +9,11 @@ import sys
 from gradmark.engines.discovery import load
 from gradmark.errors import AbsentError, GradmarkError, InvalidWorkloadError, MissingEngineError, UnsupportedError
 from gradmark.measure.job import Job, Result
-from gradmark.measure.worker.check import inspect
 from gradmark.measure.worker.prepared import Prepared
 from gradmark.measure.worker.sampling import take_time
 from gradmark.measure.worker.session import capabilities_of, refuse_prepare
 from gradmark.measure.worker.timer import elapsed_ns
-from gradmark.workloads.selection import where_it_failed
+from gradmark.workloads.lookup import where_it_failed
 
 
 def repeat(job: Job) -> Result:
@@ -26,9 +25,16 @@ def repeat(job: Job) -> Result:
 
 def try_function(job: Job) -> Result:
     """Can the function be measured at all?"""
-    from gradmark.measure.worker import trial  # here: every worker would pay for it, and few are asked
+    from gradmark.measure.worker import trial
 
     return trial.try_function(job)
+
+
+def inspect(job: Job) -> Result:
+    """Accuracy, tape size and memory of a cell."""
+    from gradmark.measure.worker import inspection
+
+    return inspection.inspect(job)
 
 
 def survey(job: Job) -> Result:

@@ -6,7 +6,6 @@ In: a job. Out: the calls of an iteration and the gradient after it, or `Unsuppo
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,7 +16,7 @@ from gradmark.errors import AbsentError, UnsupportedError, WorkloadError
 from gradmark.measure.job import Job
 from gradmark.measure.worker.session import capabilities_of, checked, gradients_of, takes_device
 from gradmark.records import Cell
-from gradmark.workloads.selection import available, built_in, from_file
+from gradmark.workloads.lookup import from_file, named
 from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS, TENSOR_FUNCTIONS
 from gradmark.workloads.workload import Workload, parameters
 
@@ -26,10 +25,12 @@ VOCABULARY = {*SCALAR_FUNCTIONS, *TENSOR_FUNCTIONS}
 
 def workload_of(cell: Cell) -> Workload:
     """The workload that a cell names: of its file, or of those that come with gradmark and installed packages."""
-    there = from_file(Path(cell.file)) if cell.file else built_in()
-    matching = [workload for workload in there if workload.name == cell.workload]
-    if not matching and not cell.file:
-        matching = [workload for workload in available() if workload.name == cell.workload]
+    if cell.file:
+        from pathlib import Path  # here: few workers need it, and all would pay for it
+
+        matching = [workload for workload in from_file(Path(cell.file)) if workload.name == cell.workload]
+    else:
+        matching = named(cell.workload)
     if len(matching) != 1:
         raise WorkloadError(
             f"{cell.file or 'gradmark with what is installed'} has {len(matching)} workloads called {cell.workload!r}; "

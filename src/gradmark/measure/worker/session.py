@@ -11,7 +11,7 @@ from typing import Any
 from gradmark.engines.protocol import Capabilities, Engine, Session
 from gradmark.errors import EngineError, UnsupportedError
 from gradmark.records import Cell
-from gradmark.workloads.selection import where_it_failed
+from gradmark.workloads.lookup import where_it_failed
 from gradmark.workloads.workload import DTYPES, Workload, parameters
 
 KINDS = ("scalar", "tensor")

@@ -18,7 +18,7 @@ from gradmark.measure.reference import exact
 from gradmark.measure.worker.prepared import workload_of
 from gradmark.measure.worker.session import ordinal
 from gradmark.records import Cell, Code, Warning
-from gradmark.workloads.selection import where_it_failed
+from gradmark.workloads.lookup import where_it_failed
 from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS, TENSOR_FUNCTIONS
 from gradmark.workloads.workload import Workload, parameters
 

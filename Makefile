@@ -9,7 +9,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # What the compiled modules and the installed metadata are made from.
 SOURCES := pyproject.toml setup.py $(wildcard src/tapegrad/scalar/*.py src/tapegrad/scalar/*.pxd \
 	src/tapegrad/scalar/*.h src/tapegrad/scalar/*.c src/tapegrad/tensor/*.py src/tapegrad/tensor/*.pxd \
-	src/tapegrad/tensor/rules/*.py src/tapegrad/tensor/rules/*.pxd)
+	src/tapegrad/tensor/rules/*.py src/tapegrad/tensor/rules/*.pxd \
+	src/gradmark/measure/worker/*.pyx src/gradmark/measure/worker/*.h)
 
 .PHONY: run quick test lint bench pictures clean
 
@@ -48,6 +49,7 @@ $(VENV)/python:
 
 $(VENV)/built: $(SOURCES) $(VENV)/python
 	$(PIP) install --editable .
+	$(BIN)/python -m compileall -q src # every run starts hundreds of workers, also where imports may not write bytecode
 	touch $@
 
 $(VENV)/quick $(VENV)/test $(VENV)/lint $(VENV)/bench: pyproject.toml $(VENV)/python
@@ -59,4 +61,5 @@ $(VENV)/peers: pyproject.toml $(VENV)/python
 	touch $@
 
 clean:
-	rm -rf $(VENV) build src/tapegrad/*/*.so src/tapegrad/tensor/rules/*.so src/*.egg-info
+	rm -rf $(VENV) build src/*.egg-info
+	find src -name '*.so' -delete -o -name __pycache__ -prune -exec rm -r {} +

@@ -62,7 +62,7 @@ def corrected(block_ns: Sequence[float], pilots: Pilots, reference: Levels) -> l
     [100.0]
     """
     calm = calm_blocks(pilots, reference, len(block_ns))
-    if CORE not in pilots or CORE not in reference:
+    if CORE not in pilots or CORE not in reference or DEVICE in pilots:  # a device does not follow the core's clock
         return [block_ns[k] for k in calm]
     return [block_ns[k] * reference[CORE] / min(pilots[CORE][k]) for k in calm]
 

@@ -7,11 +7,12 @@ import time
 
 from gradmark.measure.job import Job, Result
 from gradmark.measure.worker.check import check
+from gradmark.measure.worker.device_clock import device_clock
 from gradmark.measure.worker.prepared import Prepared
 from gradmark.measure.worker.timer import RESOLUTIONS, Timed, clock_resolution_ns, nothing, time_together
 from gradmark.measure.worker.watch import Watch
 from gradmark.records import Code, Phase, Sample, Warning
-from gradmark.records.pilots import CORE, MEMORY
+from gradmark.records.pilots import CORE, DEVICE, MEMORY
 
 # An engine that returns before its work is done makes the first look at its result slow: by more than this, and by more
 # than two whole iterations, is more than a cache can explain.
@@ -37,7 +38,7 @@ def take_time(job: Job) -> Result:
     if session.forward is not None or session.total is not None:
         timed["total"] = Timed(prepared.calls(session), finish)
     timed |= {name: Timed((call,), finish, before=prepared.iterate) for name, call in session.phases.items()}
-    watch = Watch(kinds_of(prepared), job.pilots)
+    watch = Watch(kinds_of(prepared), job.pilots, device_clock(prepared.cell.device))
     time_together(list(timed.values()), settings.blocks, max(settings.block_ns, RESOLUTIONS * clock_ns), watch)
     once = dict(prepared.once_ns, warm_up=sum(t.warm_up_ns for t in timed.values()))
     harness, harness_two = (_harness_ns(timed.pop(name), watch) for name in ("harness", "harness_two"))
@@ -63,7 +64,9 @@ def take_time(job: Job) -> Result:
 
 
 def kinds_of(prepared: Prepared) -> list[str]:
-    """Which pilots say something of a cell: arrays may be larger than the caches, numbers never are."""
+    """Which pilots say something of a cell: numbers fit the caches, arrays may not; a GPU has a clock of its own."""
+    if prepared.cell.device != "cpu":
+        return [CORE, DEVICE]
     return [CORE, MEMORY] if prepared.workload.kind == "tensor" else [CORE]
 
 

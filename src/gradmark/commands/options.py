@@ -47,10 +47,16 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
         "--pairs", type=click.IntRange(2), default=12, show_default=True, help="Pairs of processes for each row."
     ),
     "quick": click.option(
-        "--quick/--full", "quick", default=True, help="Few sizes and 5 processes, or all sizes and 10. Default: quick."
+        "--quick/--full",
+        "quick",
+        default=True,
+        help=f"Few sizes and at least {PROCESSES} processes, or all sizes and {PROCESSES_OF_FULL}. Default: quick.",
     ),
     "processes": click.option(
-        "--processes", type=click.IntRange(1), help="Processes per cell. Default: 5, or 10 with --full."
+        "--processes",
+        type=click.IntRange(1),
+        help=f"Processes per cell, no more and no fewer. Default: {PROCESSES} to {MOST_PROCESSES}, until the fastest "
+        f"agree; with --full {PROCESSES_OF_FULL} to {MOST_PROCESSES_OF_FULL}.",
     ),
     "seed": click.option("--seed", default=0, show_default=True, help="Random seed for inputs and cell order."),
     "threads": click.option(

@@ -25,6 +25,7 @@ def device_clock(device: str) -> Callable[[], float] | None:
         return None
 
     def cycles_ns() -> float:
-        return 1e3 * CYCLES / max(1, pynvml.nvmlDeviceGetClockInfo(handle, clock))  # MHz
+        megahertz = float(pynvml.nvmlDeviceGetClockInfo(handle, clock))
+        return 1e3 * CYCLES / max(1.0, megahertz)
 
     return cycles_ns

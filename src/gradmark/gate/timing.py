@@ -16,7 +16,7 @@ from gradmark.gate.configuration import Configuration
 from gradmark.records import Code, Measurement
 from gradmark.records.finding import Finding, FindingCode, Word
 from gradmark.records.metric import REGISTRY, metric
-from gradmark.records.times import HARNESS_ERROR_NS, unrepeatable
+from gradmark.records.times import HARNESS_ERROR_NS, is_timed, unrepeatable
 from gradmark.store.baselines import key
 
 # The family-wise rate of false accusations that Holm's procedure keeps, before the second measurement halves it again.
@@ -31,7 +31,10 @@ PHASES = tuple(entry.name for entry in REGISTRY if entry.phase and entry.budget 
 
 @dataclass(frozen=True)
 class PairedFloors:
-    """One phase of one cell: floors of the processes of each build, in nanoseconds, paired by index."""
+    """One phase of one cell: times of the processes of each build, in nanoseconds, paired by index.
+
+    Calm blocks are compared with calm blocks: pairs of which one process saw none are not here. There may be no pair.
+    """
 
     cell: str
     workload: str
@@ -41,12 +44,12 @@ class PairedFloors:
 
     @property
     def ratio(self) -> float:
-        """Now against before, of the floors: the steadiest estimate where noise only ever adds."""
-        return min(self.now) / min(self.before)
+        """Now against before, of the fastest processes; not a number if there is no pair."""
+        return min(self.now) / min(self.before) if self.now else math.nan
 
 
 def paired(before: Measurement, now: Measurement, processes: Collection[int]) -> list[PairedFloors]:
-    """The floors of the pairs with these process numbers, for each phase that both sides timed by itself."""
+    """The pairs with these process numbers, for each phase that both sides timed by itself."""
     sides = [{sample.process: sample for sample in side.samples} for side in (before, now)]
     pairs = [tuple(side[number] for side in sides) for number in processes if all(number in side for side in sides)]
     # What a backward that cannot be repeated takes by itself is no time of backward.
@@ -55,10 +58,12 @@ def paired(before: Measurement, now: Measurement, processes: Collection[int]) ->
     for phase in PHASES:
         of_process = metric(phase).in_process
         assert of_process is not None
-        floors = [(of_process(first), of_process(second)) for first, second in pairs if phase not in untimed]
-        both = [(first, second) for first, second in floors if first is not None and second is not None]
-        if both:
-            rows.append(PairedFloors(key(now.cell), now.cell.workload, phase, *map(list, zip(*both, strict=True))))
+        timed = [pair for pair in pairs if phase not in untimed and all(is_timed(sample, phase) for sample in pair)]
+        floors = [(of_process(first), of_process(second)) for first, second in timed]
+        calm = [(first, second) for first, second in floors if first is not None and second is not None]
+        if timed:
+            before_ns, now_ns = [first for first, _ in calm], [second for _, second in calm]
+            rows.append(PairedFloors(key(now.cell), now.cell.workload, phase, before_ns, now_ns))
     return rows
 
 
@@ -104,6 +109,11 @@ class Judged:
     def finding(self, configuration: Configuration) -> Finding:
         """Pass if it is within the budget, noise included; fail if it is beyond it, noise included; else doubt."""
         budget = configuration.budget("time", self.floors.workload)
+        if not self.floors.before:
+            return Finding(
+                cell=self.floors.cell, metric=self.floors.phase, word="inconclusive", code=FindingCode.NEVER_CALM,
+                budget=budget,
+            )  # fmt: skip
         threshold = max(budget.share, TIMES_NOISE * self.noise)
         ratio = self.floors.ratio
         finding = Finding(
@@ -159,9 +169,11 @@ def judge_again(
     judged = []
     verdicts = zip(first, again, judge(again, configuration), judge(both, configuration), strict=True)
     for row, more, fresh, pooled in verdicts:
-        beyond = min(row.ratio, more.ratio) > 1.0 + configuration.budget("time", row.workload).share
+        limit = 1.0 + configuration.budget("time", row.workload).share
+        beyond = row.ratio > limit and more.ratio > limit
         verdict = fresh if fresh.word == "fail" and beyond else pooled
-        verdict = msgspec.structs.replace(verdict, ratios=[row.ratio, more.ratio])
+        ratios = [ratio for ratio in (row.ratio, more.ratio) if math.isfinite(ratio)]
+        verdict = msgspec.structs.replace(verdict, ratios=ratios)
         if verdict.word == "fail" and not beyond:
             verdict = msgspec.structs.replace(verdict, word="inconclusive", code=FindingCode.UNCONFIRMED)
         judged.append(verdict)

@@ -18,7 +18,7 @@ from gradmark.store.baselines import baseline, described, key
 
 # With 12 pairs the least p-value is 1/4096, so that 200 rows can be told apart by Holm's procedure.
 PAIRS = 12
-# Most of a worker's life is imports, so more blocks cost little, and a floor needs a calm one.
+# Most of a worker's life is imports, so more blocks cost little.
 BLOCKS = 24
 BEFORE, NOW = "before", "now"
 
@@ -100,7 +100,7 @@ def floors(contest: Contest, orchestrator: Orchestrator) -> list[timing.PairedFl
 
 def notes(pairs: int) -> list[str]:
     """How the times were taken."""
-    return [f"times: floors of {pairs} interleaved pairs of processes, {2 * pairs} where they were flagged"]
+    return [f"times: calm blocks of {pairs} interleaved pairs of processes, {2 * pairs} where they were flagged"]
 
 
 def _fresh(contest: Contest) -> range:

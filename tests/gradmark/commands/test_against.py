@@ -47,7 +47,7 @@ def test_nothing_changed(repository):
     called = repository(*CHECK, "--against", "HEAD")
     assert called.code == 0, called.out
     assert called.out.splitlines()[0] == (
-        "note         times: floors of 2 interleaved pairs of processes, 4 where they were flagged"
+        "note         times: calm blocks of 2 interleaved pairs of processes, 4 where they were flagged"
     )
 
 

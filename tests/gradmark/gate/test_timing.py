@@ -176,3 +176,44 @@ def test_what_happens_while_a_row_is_timed():
     assert (finding.metric, finding.word, finding.now) == ("synchronisation", "fail", 2e6)
     (finding,) = while_timed(fine, measurement({0: 1.0}, status="crash"))
     assert (finding.metric, finding.word, finding.detail) == ("status", "inconclusive", "gone")
+
+
+def watched(*calm):
+    """Samples of which so many of three blocks lie between calm pilots."""
+    return [
+        Sample(
+            process=number,
+            phases={
+                "total": Phase(
+                    iterations=1,
+                    block_ns=[1000.0] * 3,
+                    pilots={"core": [(10.0, 10.0)] * count + [(10.0, 16.0)] * (3 - count)},
+                    reference={"core": 10.0},
+                )
+            },
+            once_ns={},
+            harness_ns=0.0,
+            clock_ns=1.0,
+        )
+        for number, count in enumerate(calm)
+    ]
+
+
+def test_calm_blocks_are_compared_with_calm_blocks():
+    cell = Cell(engine="e", workload="w", suite="s")
+    before = Measurement(cell=cell, status="ok", samples=watched(3, 3, 0, 3))
+    now = Measurement(cell=cell, status="ok", samples=watched(3, 0, 3, 3))
+    (pairs,) = paired(before, now, range(4))
+    assert (pairs.phase, pairs.before, pairs.now) == ("total", [1000.0] * 2, [1000.0] * 2)
+
+
+def test_a_row_that_was_never_calm_is_inconclusive_and_not_left_out():
+    cell = Cell(engine="e", workload="w", suite="s")
+    before = Measurement(cell=cell, status="ok", samples=watched(0, 3))
+    now = Measurement(cell=cell, status="ok", samples=watched(3, 0))
+    (pairs,) = paired(before, now, range(2))
+    (found,) = judge([pairs], Configuration())
+    assert (found.word, found.code, found.now) == ("inconclusive", FindingCode.NEVER_CALM, None)
+    calm = PairedFloors(pairs.cell, pairs.workload, "total", [1000.0] * 12, [1200.0] * 12)
+    (again,) = judge_again([pairs], [calm], Configuration())
+    assert (again.word, again.ratios) == ("inconclusive", [1.2])

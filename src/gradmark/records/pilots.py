@@ -24,8 +24,9 @@ CALM = {CORE: 1.06, MEMORY: 1.5, DEVICE: 1.06}
 # is calm for one moment in fifty is still found.
 REFERENCE_SHARE = 0.02
 # A process has a time if so many of its blocks were calm. Fewer may all be mistakes: a neighbour that came and went
-# between two pilots.
+# between two pilots. Of blocks so long that few are timed, one is enough.
 LEAST_CALM = 3
+LONG_BLOCK_NS = 50e6
 # The time of a process is what the fastest tenth of its calm blocks reached. The fastest block alone is at times 10 %
 # faster than all others, and no other run finds it again; the median lies 3 to 15 % higher and moves more.
 FAST_SHARE = 0.1

@@ -36,7 +36,10 @@ class Phase(Record, frozen=True, kw_only=True):
     @property
     def is_calm(self) -> bool:
         """Whether enough blocks were calm for this process to have a time; nobody knows better in older files."""
-        return not self.watched or len(self.calm) >= pilots.LEAST_CALM
+        if not self.watched:
+            return True
+        long = min(self.block_ns, default=0.0) * self.iterations > pilots.LONG_BLOCK_NS
+        return len(self.calm) >= (1 if long else pilots.LEAST_CALM)
 
     @property
     def calm_ns(self) -> list[float]:

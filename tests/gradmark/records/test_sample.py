@@ -1,9 +1,11 @@
-"""Samples: the processes of one cell have one harness."""
+"""Samples: the processes of one cell have one harness, and calm blocks make their times."""
+
+import pytest
 
 from gradmark.records import Cell, Environment, Measurement, Phase, Run, Sample, Settings
 from gradmark.records.event import GrowingRun, Inspected, Sampled
 from gradmark.records.metric import numbers
-from gradmark.records.sample import with_one_harness
+from gradmark.records.sample import with_one_harness, with_reference
 
 
 def sample(process: int, total: float, harness: float) -> Sample:
@@ -41,3 +43,69 @@ def test_a_run_has_one_harness_for_each_cell() -> None:
         growing.add(Sampled(cell=cell.id, sample=one))
     (measurement,) = growing.run.measurements
     assert numbers(measurement)["total"].value == 214.0
+
+
+def phase(blocks: list[float], pairs: list[tuple[float, float]], iterations: int = 1) -> Phase:
+    return Phase(iterations=iterations, block_ns=blocks, pilots={"core": pairs}, reference={"core": 10.0})
+
+
+def test_only_calm_blocks_make_the_time() -> None:
+    calm, came, went, slow = (10.0, 10.0), (10.0, 16.0), (16.0, 10.0), (16.0, 16.0)
+    watched = phase([50.0, 100.0, 101.0, 60.0, 102.0, 70.0], [came, calm, calm, went, calm, slow])
+    assert (watched.watched, watched.is_calm, watched.calm) == (True, True, [1, 2, 4])
+    assert (watched.calm_ns, watched.floor_ns) == ([100.0, 101.0, 102.0], 100.0)
+
+
+def test_the_fastest_block_of_many_does_not_make_the_time() -> None:
+    assert phase([90.0, *[100.0] * 19], [(10.0, 10.0)] * 20).floor_ns == 100.0
+
+
+def test_times_are_at_the_clock_of_the_reference() -> None:
+    assert phase([104.0] * 3, [(10.4, 10.5)] * 3).floor_ns == pytest.approx(100.0)
+
+
+def test_too_few_calm_blocks_are_no_time_but_there_is_something_to_show() -> None:
+    watched = phase([100.0, 101.0, 99.0], [(10.0, 10.0), (10.0, 10.0), (10.0, 16.0)])
+    assert (watched.is_calm, watched.calm_ns, watched.floor_ns) == (False, [100.0, 101.0, 99.0], 99.0)
+
+
+def test_one_long_block_is_enough() -> None:
+    assert phase([60e6], [(10.0, 10.0)]).is_calm
+    assert not phase([60e6], [(10.0, 16.0)]).is_calm
+
+
+def test_older_files_have_no_pilots_and_count() -> None:
+    old = Phase(iterations=1, block_ns=[3.0, 2.0])
+    assert (old.watched, old.is_calm, old.calm_ns, old.floor_ns) == (False, True, [3.0, 2.0], 2.0)
+
+
+def test_what_a_later_sample_shows_of_the_machine_holds_for_all() -> None:
+    """The first process calibrated itself while the machine was slow; a later one saw it calm."""
+    cell = Cell(engine="e", workload="w", suite="s")
+    here = Environment(cpu="c", cores=1, memory_bytes=1, os="o", python="p", packages={})
+    run = Run(id="i", started="s", environment=here, settings=Settings(), measurements=[], planned=[cell])
+    growing = GrowingRun(run)
+    growing.add(Inspected(measurement=Measurement(cell=cell, status="ok")))
+    for number, level in enumerate((16.0, 10.0)):
+        part = Phase(iterations=1, block_ns=[10.0 * level] * 3, pilots={"core": [(level, level)] * 3},
+                     reference={"core": level})  # fmt: skip
+        growing.add(
+            Sampled(
+                cell=cell.id,
+                sample=Sample(process=number, phases={"total": part}, once_ns={}, harness_ns=0.0, clock_ns=1.0),
+            )
+        )
+    assert growing.calm_pilots["core"] == pytest.approx(10.0, rel=1e-3)
+    measured = growing.measurement(cell.id)
+    assert measured is not None
+    assert [s.phases["total"].is_calm for s in measured.samples] == [False, True]
+    total = numbers(measured)["total"]
+    assert (total.processes, total.calm) == (1, True)
+    assert total.value == pytest.approx(100.0, rel=1e-3)
+
+
+def test_a_sample_that_knows_the_reference_is_the_same() -> None:
+    one = Sample(process=0, phases={"total": phase([1.0], [(10.0, 10.0)])}, once_ns={}, harness_ns=0.0, clock_ns=1.0)
+    assert with_reference(one, {"core": 10.0}) is one
+    assert with_reference(one, {}) is one
+    assert with_reference(one, {"core": 9.0}).phases["total"].reference == {"core": 9.0}

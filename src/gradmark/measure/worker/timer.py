@@ -10,15 +10,15 @@ from itertools import repeat
 from typing import Any
 
 from gradmark.measure.worker.watch import Watch
+from gradmark.records.pilots import LONG_BLOCK_NS
 
 # A block lasts at least this many times what the clock can tell apart: an error of 0.1 %.
 RESOLUTIONS = 1000
 # Warm-up ends when a block takes the same time as the one before, to 10 %, or after this many.
 WARM_UP_BLOCKS = 10
 STEADY = 0.10
-# A phase whose one iteration takes this long is timed with fewer blocks: its length makes up for them, and a slow
+# A phase whose one iteration takes very long is timed with fewer blocks: its length makes up for them, and a slow
 # engine must not take all the time of a comparison. At least so many are timed.
-LONG_BLOCK_NS = 50e6
 LEAST_BLOCKS = 2
 # A process ends when every phase has its calm blocks, or when it has taken this many times as long as that takes on a
 # machine that is always calm. What it then lacks, later processes have.
@@ -135,8 +135,8 @@ class Timed:
 def time_together(phases: list[Timed], blocks: int, least_ns: float, watch: Watch) -> None:
     """Times all phases in turns until each has so many calm blocks, or patience ends.
 
-    Before each block it waits for the machine to be calm. The garbage collector is off inside blocks and run once
-    before them; what exists before is frozen, so that collecting costs little.
+    Before each block it waits for the machine to be calm. The garbage collector is off inside blocks and run between
+    rounds; what exists before is frozen, so that collecting costs little.
     """
     gc.collect()
     gc.freeze()
@@ -144,14 +144,14 @@ def time_together(phases: list[Timed], blocks: int, least_ns: float, watch: Watc
     try:
         for phase in phases:
             phase.warm_up(least_ns)
-        gc.collect()
-        watch.look()
+        _collect(watch)
         _every_phase(phases, watch)  # so that each has something to show, and it is known how long a block takes
         until_ns = time.perf_counter_ns() + PATIENCE * sum(phase.nominal_ns(blocks) for phase in phases)
         while time.perf_counter_ns() < until_ns:
             lacking = [phase for phase in phases if not phase.enough(blocks)]
             if not lacking:
                 break
+            _collect(watch)
             for phase in lacking:
                 if watch.wait(until_ns):
                     phase.add_block(watch)
@@ -160,6 +160,11 @@ def time_together(phases: list[Timed], blocks: int, least_ns: float, watch: Watc
     finally:
         gc.enable()
         gc.unfreeze()
+
+
+def _collect(watch: Watch) -> None:
+    gc.collect()
+    watch.look()
 
 
 def _every_phase(phases: list[Timed], watch: Watch) -> None:

@@ -11,6 +11,8 @@ from gradmark.records.times import calm_floor_ns
 # So many of the fastest processes must lie so close together. Each process has a layout in memory of its own, which
 # moves a time by 1 to 3 %, and some rows have two layouts 12 % apart. A time that three processes found is no luck.
 AGREEING, WITHIN = 3, 1.015
+# And so many processes must have had a calm machine: the first three to agree may all have the slower layout.
+LEAST_PROCESSES = 6
 
 
 def agreed(measurement: Measurement) -> bool:
@@ -22,4 +24,4 @@ def agreed(measurement: Measurement) -> bool:
         return True
     floors = [ns for sample in measurement.samples if (ns := calm_floor_ns(sample, phase)) is not None]
     fastest = sorted(floors)[:AGREEING]
-    return len(fastest) == AGREEING and fastest[-1] <= WITHIN * fastest[0]
+    return len(floors) >= LEAST_PROCESSES and fastest[-1] <= WITHIN * fastest[0]

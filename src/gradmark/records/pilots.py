@@ -17,9 +17,9 @@ from statistics import median
 # the clock of a device.
 CORE, MEMORY, DEVICE = "core", "memory", "device"
 # A pilot that takes more than this many times its reference saw a machine that is not calm. A neighbour on the other
-# half of a physical core makes the core's pilot take 1.4 to 1.9 times as long. Below 1.06 lie the pilot's own scatter
+# half of a physical core makes the core's pilot take 1.4 to 1.9 times as long. Below 1.1 lie the pilot's own scatter
 # (0.3 %) and a clock that a busy socket lowers, which is corrected. Reads from memory scatter by a third.
-CALM = {CORE: 1.06, MEMORY: 1.5, DEVICE: 1.06}
+CALM = {CORE: 1.10, MEMORY: 1.5, DEVICE: 1.10}
 # The reference is what the fastest 2 % of all pilots of a run take: one lucky pilot does not set it, and a machine that
 # is calm for one moment in fifty is still found.
 REFERENCE_SHARE = 0.02

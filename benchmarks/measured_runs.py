@@ -23,17 +23,8 @@ EXTENSIONS = (".json", ".jsonl")
 
 def measure(path: Path, *arguments: str) -> float:
     """Runs `gradmark run` with these arguments into a file, and says how many seconds the command took."""
-    command = [
-        sys.executable,
-        "-m",
-        "gradmark.commands.main",
-        "run",
-        *arguments,
-        "--json",
-        str(path),
-        "--format",
-        "csv",
-    ]
+    told = [*arguments, "--json", str(path), "--format", "csv"]
+    command = [sys.executable, "-m", "gradmark.commands.main", "run", *told]
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as store:
         done = subprocess.run([*command, "--store", store], capture_output=True, text=True, check=False)

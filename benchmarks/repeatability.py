@@ -15,6 +15,8 @@ as well, `hogs.py` what other work on the machine does to them.
 import argparse
 import sys
 import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from measured_runs import apart, described, load_all, measure, say, times, wall_times
@@ -36,56 +38,62 @@ def record(folder: Path, count: int, arguments: list[str]) -> None:
         print(f"measured run {number - there} of {count} in {seconds:.1f} s", flush=True)
 
 
-def differences(recorded: list[Run]) -> dict[str, float]:
-    """By how much the numbers of each cell differ; of a cell that lacks one in some run, by infinity."""
+@dataclass(frozen=True)
+class Seen:
+    """One cell in all runs."""
+
+    values: list[float]  # its numbers, one of each run that has one
+    never_calm: int  # how many of them say that no process saw a calm machine
+    runs: int
+
+    @property
+    def apart(self) -> float:
+        """By what share the numbers differ; by infinity if a run lacks one."""
+        return apart(self.values) if len(self.values) == self.runs else float("inf")
+
+    @property
+    def said(self) -> str:
+        """The columns before the name of the cell."""
+        share = "lacking" if len(self.values) < self.runs else f"{self.apart:.1%}"
+        least = f"{min(self.values):9,.0f} ns" if self.values else "no number"
+        return f"{share:>7}  {least:>12}"
+
+
+def seen_in(recorded: Sequence[Run]) -> dict[str, Seen]:
+    """Every cell that any of the runs has."""
     by_run = [times(run) for run in recorded]
-    cells = dict.fromkeys(cell for found in by_run for cell in found)
-    cells |= dict.fromkeys(m.cell.id for run in recorded for m in run.measurements)
+    cells = dict.fromkeys(m.cell.id for run in recorded for m in run.measurements)
+    there = {cell: [found[cell] for found in by_run if cell in found] for cell in cells}
     return {
-        cell: apart([found[cell].value for found in by_run]) if all(cell in found for found in by_run) else float("inf")
-        for cell in cells
+        cell: Seen([number.value for number in numbers], sum(not number.calm for number in numbers), len(by_run))
+        for cell, numbers in there.items()
     }
 
 
-def never_calm(recorded: list[Run], cell: str) -> int:
-    """In how many runs the cell says that no process saw a calm machine."""
-    return sum(cell in found and not found[cell].calm for found in map(times, recorded))
+def show(seen: dict[str, Seen]) -> None:
+    print(f"{'apart':>7}  {'least':>12}  cell")
+    for cell, one in sorted(seen.items(), key=lambda pair: -pair[1].apart):
+        print(f"{one.said}  {cell}{f'; never calm in {one.never_calm} runs' * bool(one.never_calm)}")
 
 
-def show(recorded: dict[str, Run], seconds: dict[str, float]) -> None:
-    for name, run in recorded.items():
-        print(f"{name:16} {described(run, seconds.get(name))}")
-    print(f"\n{'apart':>7}  {'least':>12}  cell")
-    runs = list(recorded.values())
-    for cell, difference in sorted(differences(runs).items(), key=lambda pair: -pair[1]):
-        found = [number.value for run in runs if (number := times(run).get(cell))]
-        least = f"{min(found):9,.0f} ns" if found else "no number"
-        unsure = never_calm(runs, cell)
-        remark = f"; never calm in {unsure} of {len(runs)} runs" if unsure else ""
-        shown = "lacking" if difference == float("inf") else f"{difference:.1%}"
-        print(f"{shown:>7}  {least:>12}  {cell}{remark}")
-
-
-def judge(recorded: dict[str, Run], seconds: dict[str, float]) -> bool:
+def judge(seen: dict[str, Seen], seconds: Sequence[float]) -> bool:
     """Prints the verdicts; whether all promises are kept."""
-    found = list(differences(list(recorded.values())).values())
-    close = sum(difference <= WITHIN for difference in found)
-    far = sum(difference > NONE_BEYOND for difference in found)
-    over = f"over {len(recorded)} runs"
-    if len(recorded) < 2:
+    runs = max(one.runs for one in seen.values())
+    if runs < 2:
         print("one run says nothing of repeatability; measure more with --runs")
         return False
+    close = sum(one.apart <= WITHIN for one in seen.values())
+    far = sum(one.apart > NONE_BEYOND for one in seen.values())
     kept = [
         say(
-            close >= SHARE_WITHIN * len(found),
-            f"at least {SHARE_WITHIN:.0%} of the cells within {WITHIN:.0%}: {close} of {len(found)} {over}",
+            close >= SHARE_WITHIN * len(seen),
+            f"at least {SHARE_WITHIN:.0%} of the cells within {WITHIN:.0%}: {close} of {len(seen)} over {runs} runs",
         ),
         say(far == 0, f"no cell beyond {NONE_BEYOND:.0%}: {far} {'is' if far == 1 else 'are'}"),
     ]
-    known = [seconds[name] for name in recorded if name in seconds]
-    if known:
-        promise = f"every run at most {MOST_SECONDS:.0f} s: the longest of {len(known)} took {max(known):.1f} s"
-        kept.append(say(max(known) <= MOST_SECONDS, promise))
+    if seconds:
+        promise = f"every run at most {MOST_SECONDS:.0f} s: the longest of {len(seconds)} took {max(seconds):.1f} s"
+        kept.append(say(max(seconds) <= MOST_SECONDS, promise))
     else:
         print("the wall times of these runs were not written down, and are not judged")
     return all(kept)
@@ -93,9 +101,13 @@ def judge(recorded: dict[str, Run], seconds: dict[str, float]) -> bool:
 
 def judge_folder(folder: Path) -> bool:
     recorded, seconds = load_all(folder), wall_times(folder)
-    show(recorded, seconds)
+    for name, run in recorded.items():
+        print(f"{name:16} {described(run, seconds.get(name))}")
     print()
-    return judge(recorded, seconds)
+    seen = seen_in(list(recorded.values()))
+    show(seen)
+    print()
+    return judge(seen, [seconds[name] for name in recorded if name in seconds])
 
 
 def main() -> int:

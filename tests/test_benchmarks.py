@@ -80,8 +80,8 @@ def test_repeatability_is_the_largest_number_over_the_smallest(script, tmp_path,
         run = run_of({"poly": 1000.0, "tree": 500.0 * factor}, started=f"2026-01-0{k + 1}T00:00:00+00:00")
         runs.save(run, tmp_path / f"run-{k}.json")
     (tmp_path / measured_runs.WALL_TIMES).write_text("run-0.json,80.0\nrun-1.json,91.0\n")
-    found = repeatability.differences(list(measured_runs.load_all(tmp_path).values()))
-    assert {cell: round(share, 6) for cell, share in found.items()} == {"poly@tapegrad": 0.0, "tree@tapegrad": 0.02}
+    seen = repeatability.seen_in(list(measured_runs.load_all(tmp_path).values()))
+    assert {cell: round(one.apart, 6) for cell, one in seen.items()} == {"poly@tapegrad": 0.0, "tree@tapegrad": 0.02}
     assert not repeatability.judge_folder(tmp_path)
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "run-0.json        80.0 s, calm  75% of the time, core pilot 100 ns"
@@ -93,8 +93,9 @@ def test_repeatability_is_the_largest_number_over_the_smallest(script, tmp_path,
 
 
 def test_a_cell_that_lacks_a_number_in_one_run_is_not_repeatable(script):
-    found = script("repeatability").differences([run_of({"poly": 1000.0, "tree": 1.0}), run_of({"poly": 1000.0})])
-    assert found == {"poly@tapegrad": 0.0, "tree@tapegrad": float("inf")}
+    seen = script("repeatability").seen_in([run_of({"poly": 1000.0, "tree": 1.0}), run_of({"poly": 1000.0})])
+    assert {cell: one.apart for cell, one in seen.items()} == {"poly@tapegrad": 0.0, "tree@tapegrad": float("inf")}
+    assert seen["tree@tapegrad"].said == "lacking          1 ns"
 
 
 def test_the_truth_is_the_fastest_calm_block_of_all_processes(script):

@@ -1,11 +1,15 @@
-"""Scripts under benchmarks/: one of them is named like a module of Python's, which the others must still get."""
+"""Scripts under benchmarks/: one is named like a module of Python's; others judge how far numbers can be trusted."""
 
+import importlib
 import importlib.util
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from gradmark.records import FORMAT_VERSION, Cell, Environment, Measurement, Phase, Run, Sample, Settings
+from gradmark.store import runs
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
@@ -27,6 +31,134 @@ def test_the_recorded_times_are_of_many_processes_of_equal_cells():
     assert {len(times) for session in sessions for times in session["cells"].values()} == {160}
     assert len({tuple(session["cells"]) for session in sessions}) == 1
     assert len(sessions[0]["cells"]) == 6
+
+
+# --- how far numbers can be trusted: what the scripts say of runs that are known
+
+CALM, SLOW = (100.0, 100.0), (100.0, 190.0)
+
+
+@pytest.fixture
+def script(monkeypatch):
+    """Imports a script of the folder by its name."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return importlib.import_module
+
+
+def sample(number, blocks, pilots=CALM):
+    core = [pilots] * len(blocks)
+    phase = Phase(iterations=1, block_ns=blocks, pilots={"core": core}, reference={"core": 100.0})
+    watched = {"calm": 3.0, "slow": 1.0}
+    return Sample(process=number, phases={"total": phase}, once_ns={}, harness_ns=0.0, clock_ns=1.0, watched_ns=watched)
+
+
+def run_of(times, started="2026-01-01T00:00:00+00:00", pilots=CALM):
+    """A run whose cells have six processes of these times each."""
+    measurements = [
+        Measurement(
+            cell=Cell(engine="tapegrad", workload=name, suite="scalar"),
+            status="ok",
+            samples=[sample(k, [ns * (1 + 0.001 * (k + block)) for block in range(4)], pilots) for k in range(6)],
+        )
+        for name, ns in times.items()
+    ]
+    machine = Environment(cpu="c", cores=2, memory_bytes=1, os="o", python="p", packages={})
+    return Run(
+        id=started,
+        started=started,
+        environment=machine,
+        settings=Settings(),
+        measurements=measurements,
+        planned=[m.cell for m in measurements],
+        finished=True,
+        format_version=FORMAT_VERSION,
+    )
+
+
+def test_repeatability_is_the_largest_number_over_the_smallest(script, tmp_path, capsys):
+    repeatability, measured_runs = script("repeatability"), script("measured_runs")
+    for k, factor in enumerate((1.0, 1.02)):
+        run = run_of({"poly": 1000.0, "tree": 500.0 * factor}, started=f"2026-01-0{k + 1}T00:00:00+00:00")
+        runs.save(run, tmp_path / f"run-{k}.json")
+    (tmp_path / measured_runs.WALL_TIMES).write_text("run-0.json,80.0\nrun-1.json,91.0\n")
+    seen = repeatability.seen_in(list(measured_runs.load_all(tmp_path).values()))
+    assert {cell: round(one.apart, 6) for cell, one in seen.items()} == {"poly@tapegrad": 0.0, "tree@tapegrad": 0.02}
+    assert not repeatability.judge_folder(tmp_path)
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "run-0.json        80.0 s, calm  75% of the time, core pilot 100 ns"
+    assert said[-3:] == [
+        "KEPT      at least 95% of the cells within 3%: 2 of 2 over 2 runs",
+        "KEPT      no cell beyond 8%: 0 are",
+        "NOT KEPT  every run at most 90 s: the longest of 2 took 91.0 s",
+    ]
+
+
+def test_a_cell_that_lacks_a_number_in_one_run_is_not_repeatable(script):
+    seen = script("repeatability").seen_in([run_of({"poly": 1000.0, "tree": 1.0}), run_of({"poly": 1000.0})])
+    assert {cell: one.apart for cell, one in seen.items()} == {"poly@tapegrad": 0.0, "tree@tapegrad": float("inf")}
+    assert seen["tree@tapegrad"].said == "lacking          1 ns"
+
+
+def test_the_truth_is_the_fastest_calm_block_of_all_processes(script):
+    truth = script("truth")
+    long = run_of({"poly": 1000.0, "tree": 100.0})
+    poly, tree = long.measurements
+    poly.samples.append(sample(6, [900.0] * 4, pilots=SLOW))
+    assert truth.calm_floor_ns(poly) == 1000.0
+    tree.samples[:] = [sample(0, [90.0] * 4, pilots=SLOW)]
+    assert truth.calm_floor_ns(tree) is None
+    found = truth.biases(long, [run_of({"poly": 1010.0, "tree": 100.0}), run_of({"poly": 1030.0, "tree": 100.0})])
+    assert {cell: [round(share, 6) for share in shares] for cell, shares in found.items()} == {
+        "poly@tapegrad": [0.01, 0.03]
+    }
+
+
+def test_tools_are_judged_by_the_range_of_their_repetitions(script, capsys):
+    beside = script("beside_others")
+    said = [
+        beside.Said("gradmark", cell, k, {"gradmark": ns}, 4.0)
+        for cell, numbers in {"poly": (100.0, 101.0), "tree": (100.0, 102.0), "reuse": (100.0, 110.0)}.items()
+        for k, ns in enumerate(numbers)
+    ]
+    found = beside.ranges([*said, beside.Said("timeit", "poly", 0, {"timeit": 3.0}, 1.0)])
+    assert list(found) == ["timeit", "gradmark"]
+    assert {cell: round(share, 6) for cell, share in found["gradmark"].items()} == {
+        "poly": 0.01,
+        "tree": 0.02,
+        "reuse": 0.1,
+    }
+    assert not beside.judge(said)
+    assert capsys.readouterr().out.splitlines() == [
+        "KEPT      gradmark within 3% for the typical cell: 2.0%",
+        "NOT KEPT  gradmark within 8% for each cell: at most 10.0%",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("times", "pilots", "said", "kept"),
+    [
+        ({"poly": 1010.0}, CALM, "+1.0%", [True, True]),
+        ({"poly": 1040.0}, CALM, "+4.0%", [False, True]),
+        ({"poly": 1500.0}, CALM, "+50.0%", [False, False]),
+        ({"poly": 1010.0}, SLOW, "never calm", [True, True]),
+        ({}, CALM, "no number", [False, True]),
+    ],
+)
+def test_a_hog_may_not_move_a_number_that_says_it_was_calm(script, tmp_path, capsys, times, pilots, said, kept):
+    hogs = script("hogs")
+    runs.save(run_of({"poly": 1000.0}), tmp_path / "busy-01-without.json")
+    runs.save(run_of(times, pilots=pilots), tmp_path / "busy-01-with.json")
+    found = hogs.judge_pairs(tmp_path)
+    assert found["busy"]["poly@tapegrad"].said == said
+    capsys.readouterr()
+    assert hogs.judge(found) == all(kept)
+    assert [line.startswith("KEPT") for line in capsys.readouterr().out.splitlines()] == kept
+
+
+def test_one_iteration_is_what_a_worker_times(script):
+    one_iteration = script("one_iteration")
+    assert one_iteration.cell_of("reuse@tapegrad:fresh").engine == "tapegrad:fresh"
+    assert one_iteration.iteration("poly/n=10@tapegrad")() is None
 
 
 @pytest.mark.slow

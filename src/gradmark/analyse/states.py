@@ -4,8 +4,8 @@ In: pilots taken one after another, each with its time, and what a pilot takes w
 of one state, and a summary of them.
 
 A neighbour on the other half of a physical core makes every pilot slow for a while: that is a state. An interrupt makes
-one or two pilots slow: that is none, and the pilots around it outvote it. Where the next pilot comes late, another
-program had the core.
+one or two pilots slow, and a switch between programs the next few: these are no states, and the pilots around them
+outvote them. Where the next pilot comes late, another program had the core.
 """
 
 from collections import defaultdict
@@ -17,8 +17,9 @@ from typing import Literal, NamedTuple
 from gradmark.records.pilots import CALM, CORE, reference_of
 
 State = Literal["calm", "slow", "taken"]
-# Of so many pilots in a row, the one in the middle has the state of most: 50 µs, a tenth of a block.
-VOTERS = 5
+# Of so many pilots in a row, the one in the middle has the state of most. They take 0.2 ms: what is shorter than half
+# of that is no state, and neighbours come and go in milliseconds.
+VOTERS = 21
 # A pilot that is followed by the next only after so many references lost the core: no interrupt takes 0.1 ms.
 TAKEN = 10.0
 # The clock's level is the median of the calm pilots of so long; with fewer than this many it is not told.

@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -139,11 +139,19 @@ def cores(seconds: float) -> list[Check]:
         visits.setdefault(visit.core, []).append([states.Look(*look) for look in visit.pilots])
     reference = states.reference_ns(visits.values())
     seen = {core: states.states(visits[core], reference) for core in visits}
-    first = next(iter(seen.values()))
+    found = [one_core(f"core {core}" if watched else "the core", seen[core]) for core in seen]
     return [
-        Check(True, how_watched(watched, usable), details=(legend(first, sys.stdout.encoding),)),
-        *(one_core(f"core {core}" if watched else "the core", seen[core]) for core in seen),
-        *([choice(seen, usable[-1])] if len(watched) > 1 else []),
+        Check(True, how_watched(watched, usable), details=(legend(seen[visited[0].core], sys.stdout.encoding),)),
+        *said_once(found),
+        *([choice(seen, usable)] if len(watched) > 1 else []),
+    ]
+
+
+def said_once(found: Sequence[Check]) -> list[Check]:
+    """The checks, each advice only where it stands last."""
+    later = [{check.advice for check in found[place + 1 :]} for place in range(len(found))]
+    return [
+        replace(check, advice="") if check.advice in after else check for check, after in zip(found, later, strict=True)
     ]
 
 
@@ -179,20 +187,22 @@ def remedy(seen: "States") -> str:
     return "measure with --full: of more processes, enough meet calm moments"
 
 
-def choice(seen: "Mapping[int, States]", used: int) -> Check:
-    """Which core is the calmest, and whether it is the one that runs use: workers take the last that they may use."""
+def choice(seen: "Mapping[int, States]", usable: Sequence[int]) -> Check:
+    """Which core is the calmest, and whether runs use it. All else goes on on the cores before it, if there are any."""
     from gradmark.report.tables.states import percentage
 
     calm = {core: states.share("calm") for core, states in seen.items()}
+    used = usable[-1]
     best = max(calm, key=lambda core: (calm[core], core))
     if calm[best] < NEVER_CALM:
         return Check(False, "best core: none; all are slow or taken", ELSEWHERE)
     if calm[best] < calm[used] + CLEARLY:
         return Check(True, f"best core: {used}, which runs use; no other is clearly calmer")
+    up_to = f"{usable[0]}-{best}" if usable[0] < best else f"{best}"
     return Check(
         False,
         f"best core: {best}, {percentage(calm[best])} calm; runs use core {used}, {percentage(calm[used])} calm",
-        f"measure on core {best} with `taskset -c {best} gradmark run …`",
+        f"`taskset -c {up_to} gradmark run …` measures on core {best}: workers take the last core that they may use",
     )
 
 

@@ -24,6 +24,7 @@ from gradmark.analyse.states import (
 from gradmark.records.pilots import CALM, CORE
 
 CALM_NS, SLOW_NS = 1000, 1600
+MOST = VOTERS // 2 + 1
 
 
 def visit(*pilots_ns, start_ns=0):
@@ -44,12 +45,12 @@ def test_a_core_that_is_always_calm():
 
 
 def test_two_states():
-    seen = states([visit(*[CALM_NS] * 20, *[SLOW_NS] * 10, *[CALM_NS] * 40)], 1000.0)
+    seen = states([visit(*[CALM_NS] * 40, *[SLOW_NS] * 20, *[CALM_NS] * 80)], 1000.0)
     assert seen.visits == [
-        [Stretch("calm", 0, 20_000), Stretch("slow", 20_000, 36_000), Stretch("calm", 36_000, 76_000)]
+        [Stretch("calm", 0, 40_000), Stretch("slow", 40_000, 72_000), Stretch("calm", 72_000, 152_000)]
     ]
-    assert (seen.share("calm"), seen.share("slow")) == (60 / 76, 16 / 76)
-    assert (seen.dwell("calm"), seen.dwell("slow")) == (Dwell(30_000, 40_000), Dwell(16_000, 16_000))
+    assert (seen.share("calm"), seen.share("slow")) == (120 / 152, 32 / 152)
+    assert (seen.dwell("calm"), seen.dwell("slow")) == (Dwell(60_000, 80_000), Dwell(32_000, 32_000))
     assert seen.ratio == 1.6
 
 
@@ -59,18 +60,18 @@ def test_a_pilot_at_the_limit_is_calm():
     assert judge(visit(*[int(limit) + 1] * 5), 1000.0) == ["slow"] * 5
 
 
-@pytest.mark.parametrize("interrupted", [1, 2])
+@pytest.mark.parametrize("interrupted", [1, 2, MOST - 1])
 def test_an_interrupt_is_no_state(interrupted):
-    seen = states([visit(*[CALM_NS] * 5, *[5000] * interrupted, *[CALM_NS] * 5)], 1000.0)
+    seen = states([visit(*[CALM_NS] * VOTERS, *[5000] * interrupted, *[CALM_NS] * VOTERS)], 1000.0)
     assert [stretch.state for stretch in seen.visits[0]] == ["calm"]
     assert seen.ratio is None
 
 
-def test_three_slow_pilots_are_a_state():
-    assert judge(visit(*[CALM_NS] * 5, *[SLOW_NS] * 3, *[CALM_NS] * 5), 1000.0) == [
-        *["calm"] * 5,
-        *["slow"] * 3,
-        *["calm"] * 5,
+def test_more_slow_pilots_are_a_state():
+    assert judge(visit(*[CALM_NS] * VOTERS, *[SLOW_NS] * MOST, *[CALM_NS] * VOTERS), 1000.0) == [
+        *["calm"] * VOTERS,
+        *["slow"] * MOST,
+        *["calm"] * VOTERS,
     ]
 
 

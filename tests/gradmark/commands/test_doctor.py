@@ -72,20 +72,33 @@ def test_what_to_do_about_a_core_that_is_seldom_calm(seen, advice):
     assert (found.good, found.advice) == (False, advice)
 
 
+def test_the_same_advice_is_given_once():
+    found = [doctor.Check(False, "a", "wait"), doctor.Check(True, "b"), doctor.Check(False, "c", "wait")]
+    assert [check.advice for check in doctor.said_once(found)] == ["", "", "wait"]
+
+
 def test_the_core_that_runs_use_is_kept_unless_another_is_clearly_calmer():
-    found = choice({0: core(95, slow=5), 1: core(90, slow=10)}, used=1)
+    found = choice({0: core(95, slow=5), 1: core(90, slow=10)}, usable=[0, 1])
     assert (found.good, found.what) == (True, "best core: 1, which runs use; no other is clearly calmer")
 
 
 def test_another_core_is_clearly_calmer():
-    found = choice({0: core(84, slow=16), 1: core(31, slow=69)}, used=1)
+    found = choice({0: core(84, slow=16), 1: core(31, slow=69)}, usable=[0, 1])
     assert not found.good
     assert found.what == "best core: 0, 84 % calm; runs use core 1, 31 % calm"
-    assert found.advice == "measure on core 0 with `taskset -c 0 gradmark run …`"
+    assert (
+        found.advice == "`taskset -c 0 gradmark run …` measures on core 0: workers take the last core that they may use"
+    )
+
+
+def test_the_calmest_core_has_others_before_it():
+    found = choice({4: core(84, slow=16), 5: core(95, slow=5), 6: core(0, slow=100)}, usable=[2, 3, 4, 5, 6])
+    assert found.what == "best core: 5, 95 % calm; runs use core 6, 0 % calm"
+    assert found.advice.startswith("`taskset -c 2-5 gradmark run …` measures on core 5:")
 
 
 def test_no_core_is_calm():
-    found = choice({0: core(1, slow=99), 1: core(2, taken=98)}, used=1)
+    found = choice({0: core(1, slow=99), 1: core(2, taken=98)}, usable=[0, 1])
     assert (found.good, found.what) == (False, "best core: none; all are slow or taken")
     assert found.advice == "measure on another machine, or at another hour"
 

@@ -260,10 +260,11 @@ def smallest(floors: Sequence[float], processes: int, seconds: float) -> Check:
     arm = min(len(floors) // 2, pairs)
     error = aa_error(floors, arm)
     good = error < STEADY
+    cause = "processes differ on a calm machine too" if len(floors) == processes else "not every process met a calm machine"
     return Check(
         good,
         f"smallest slowdown that can be seen in one minute: about {100 * max(LEAST_SEEN, TIMES_NOISE * error):.0f} %",
-        "" if good else "measure with --full, which takes more processes, or on a calmer machine",
+        "" if good else f"{cause}: measure with --full, which takes more processes",
         (
             f"{len(floors)} of {plural(processes, 'process')} met a calm machine; of two lots of {arm}, the fastest "
             f"differ by up to {100 * error:.1f} % (95th percentile)",

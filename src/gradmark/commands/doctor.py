@@ -260,7 +260,9 @@ def smallest(floors: Sequence[float], processes: int, seconds: float) -> Check:
     arm = min(len(floors) // 2, pairs)
     error = aa_error(floors, arm)
     good = error < STEADY
-    cause = "processes differ on a calm machine too" if len(floors) == processes else "not every process met a calm machine"
+    cause = (
+        "processes differ on a calm machine too" if len(floors) == processes else "not every process met a calm machine"
+    )
     return Check(
         good,
         f"smallest slowdown that can be seen in one minute: about {100 * max(LEAST_SEEN, TIMES_NOISE * error):.0f} %",

@@ -245,7 +245,8 @@ def test_arms_are_no_larger_than_those_of_a_minute():
 
 
 @pytest.mark.parametrize(
-    ("processes", "cause"), [(12, "processes differ on a calm machine too"), (13, "not every process met a calm machine")]
+    ("processes", "cause"),
+    [(12, "processes differ on a calm machine too"), (13, "not every process met a calm machine")],
 )
 def test_noise_is_seen(processes, cause):
     found = smallest([100.0] * 2 + [105.0] * 10, processes, seconds=6.0)

@@ -2,18 +2,36 @@
 
 import os
 import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import click
 
-# How long the A/A measurement goes on.
-NOISE_S = 5.0
-# Processes in each arm of a simulated comparison, and how many of these are drawn.
-ARM = 3
+if TYPE_CHECKING:
+    from gradmark.analyse.states import States, Visit
+    from gradmark.records import Sample
+
+# How long all that is measured takes, and how much of it the cores are watched.
+SECONDS = 10.0
+WATCHING = 0.4
+# How long a core is watched at a time, where there are several; so many of them are watched.
+VISIT_S = 0.5
+MOST_CORES = 8
+# A core that is calm for less of the time deserves a look; one that is calm for almost none of it is never calm.
+OFTEN_CALM, NEVER_CALM = 0.7, 0.05
+# A core is clearly calmer than another if it is calm for so much more of the time.
+CLEARLY = 0.1
+# Fewer calm processes say nothing of noise. Draws of two halves of them.
+LEAST_PROCESSES = 6
 DRAWS = 2000
+# Equal things that differ by less are steady. No slowdown below the second is called visible.
+STEADY, LEAST_SEEN = 0.03, 0.01
+MINUTE_S = 60.0
 # As wide as a terminal that nobody has widened.
 WIDTH = 80
+ELSEWHERE = "measure on another machine, or at another hour"
 
 
 @dataclass(frozen=True)
@@ -23,21 +41,27 @@ class Check:
     good: bool
     what: str
     advice: str = ""
+    details: tuple[str, ...] = ()  # lines between the two
 
 
 @click.command()
-@click.option("--seconds", default=NOISE_S, show_default=True, help="Length of the A/A measurement; 0 leaves it out.")
+@click.option("--seconds", default=SECONDS, show_default=True, help="Length of all measurements; 0 leaves them out.")
 def command(seconds: float) -> None:
     """Check whether this machine is fit to measure on.
 
-    Looks at the clock, the load, the CPU and the tools, and measures the noise.
+    Looks at the clock, the load, the CPU and the tools, watches each core for slow moments, and measures the noise.
     """
-    checks = [*machine(), *tools()]
+    show([*machine(), *tools()])
     if seconds > 0:
-        checks += noise(seconds)
+        show(cores(WATCHING * seconds))
+        show(noise((1.0 - WATCHING) * seconds))
+
+
+def show(checks: Sequence[Check]) -> None:
+    """Each check with its mark."""
     for check in checks:
         mark = click.style("ok  ", fg="green") if check.good else click.style("look", fg="yellow", bold=True)
-        first, *rest = [*wrapped(check.what), *(wrapped(check.advice) if check.advice else [])]
+        first, *rest = [line for text in (check.what, *check.details, check.advice) for line in wrapped(text)]
         click.echo(f"{mark}  {first}")
         for line in rest:
             click.echo(f"      {line}")
@@ -93,6 +117,95 @@ def tools() -> Iterator[Check]:
         yield Check(False, "valgrind: not installed", "install it with the system's packages to use --instructions")
 
 
+def cores(seconds: float) -> list[Check]:
+    """Each core that may be used: when it was calm, slow or taken by others; and which one to use."""
+    from gradmark.analyse import states
+    from gradmark.commands.progress import working
+    from gradmark.errors import GradmarkError
+    from gradmark.measure import watching
+    from gradmark.report.tables.states import legend
+
+    usable = watching.allowed()
+    watched = usable[-MOST_CORES:]  # the last ones: runs use these
+    rounds = max(1, round(seconds / VISIT_S / len(watched))) if len(watched) > 1 else 1
+    visit_ns = int(seconds * 1e9 / rounds / max(1, len(watched)))
+    with working(f"watching the cores for {seconds:g} s"):
+        try:
+            visited = watching.watch(watching.Order(cores=watched, rounds=rounds, visit_ns=visit_ns))
+        except GradmarkError as error:
+            return [Check(False, f"cores: could not be watched: {error}")]
+    visits: dict[int, list[Visit]] = {}
+    for visit in visited:
+        visits.setdefault(visit.core, []).append([states.Look(*look) for look in visit.pilots])
+    reference = states.reference_ns(visits.values())
+    seen = {core: states.states(visits[core], reference) for core in visits}
+    found = [one_core(f"core {core}" if watched else "the core", seen[core]) for core in seen]
+    return [
+        Check(True, how_watched(watched, usable), details=(legend(seen[visited[0].core], sys.stdout.encoding),)),
+        *said_once(found),
+        *([choice(seen, usable)] if len(watched) > 1 else []),
+    ]
+
+
+def said_once(found: Sequence[Check]) -> list[Check]:
+    """The checks, each advice only where it stands last."""
+    later = [{check.advice for check in found[place + 1 :]} for place in range(len(found))]
+    return [
+        replace(check, advice="") if check.advice in after else check for check, after in zip(found, later, strict=True)
+    ]
+
+
+def how_watched(watched: Sequence[int], usable: Sequence[int]) -> str:
+    """What was watched, of what there is."""
+    if not watched:
+        return "watched: whichever core the system gave; this platform cannot pin a process"
+    if len(watched) == 1:
+        return f"watched: core {watched[0]}, the only one that may be used"
+    which = "all" if len(watched) == len(usable) else f"the last {len(watched)} of {len(usable)}"
+    return f"watched: {which} cores, in turns: two may be halves of one physical core"
+
+
+def one_core(name: str, seen: "States") -> Check:
+    """One core: its picture, what its states are like, and what to do if it is seldom calm."""
+    from gradmark.report.tables.states import lines, percentage
+
+    calm = seen.share("calm")
+    return Check(
+        calm >= OFTEN_CALM,
+        f"{name}: {percentage(calm)} calm",
+        "" if calm >= OFTEN_CALM else remedy(seen),
+        tuple(lines(seen, sys.stdout.encoding)),
+    )
+
+
+def remedy(seen: "States") -> str:
+    """What to do about a core that is seldom calm."""
+    if seen.share("taken") > seen.share("slow"):
+        return f"close other programs; if there are none, the host takes the core: {ELSEWHERE}"
+    if seen.share("calm") < NEVER_CALM:
+        return ELSEWHERE
+    return "measure with --full: of more processes, enough meet calm moments"
+
+
+def choice(seen: "Mapping[int, States]", usable: Sequence[int]) -> Check:
+    """Which core is the calmest, and whether runs use it. All else goes on on the cores before it, if there are any."""
+    from gradmark.report.tables.states import percentage
+
+    calm = {core: states.share("calm") for core, states in seen.items()}
+    used = usable[-1]
+    best = max(calm, key=lambda core: (calm[core], core))
+    if calm[best] < NEVER_CALM:
+        return Check(False, "best core: none; all are slow or taken", ELSEWHERE)
+    if calm[best] < calm[used] + CLEARLY:
+        return Check(True, f"best core: {used}, which runs use; no other is clearly calmer")
+    up_to = f"{usable[0]}-{best}" if usable[0] < best else f"{best}"
+    return Check(
+        False,
+        f"best core: {best}, {percentage(calm[best])} calm; runs use core {used}, {percentage(calm[used])} calm",
+        f"`taskset -c {up_to} gradmark run …` measures on core {best}: workers take the last core that they may use",
+    )
+
+
 def noise(seconds: float) -> list[Check]:
     """The same work in fresh processes, compared with itself: how different can equal things look here?"""
     import time
@@ -101,46 +214,80 @@ def noise(seconds: float) -> list[Check]:
     from gradmark.measure import process
     from gradmark.measure.job import Job
     from gradmark.records import Cell, Settings
-    from gradmark.report.model.characters import plural
+    from gradmark.records.pilots import Reference
+    from gradmark.revisions import contest
 
     cell = Cell(engine="python-floats", workload="poly", suite="scalar", params={"n": 1000})
-    floors: list[float] = []
+    settings = contest.settings_of(Settings(), contest.PAIRS)
+    samples: list[Sample] = []
+    reference = Reference()
     with working(f"measuring noise for {seconds:g} s"):
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            result = process.run(Job(kind="time", cell=cell, settings=Settings()))
+        start_s = now_s = time.monotonic()
+        while now_s < start_s + seconds:
+            result = process.run(Job(kind="time", cell=cell, settings=settings, pilots=reference.levels()))
             if result.sample is None:
                 return [Check(False, f"noise: could not be measured: {result.message}")]
-            floors.append(result.sample.phases["primal"].floor_ns)
-    if len(floors) < 2 * ARM:
-        return [
-            Check(
-                False, f"noise: only {plural(len(floors), 'process')} in {seconds:g} s", "give it more with --seconds"
-            )
-        ]
-    error = aa_error(floors)
-    smallest = max(0.01, 2 * error)
-    good = error < 0.03
-    return [
-        Check(
-            good,
-            f"noise: with {ARM} processes on each side, equal things differ by up to {100 * error:.1f} % (95th "
-            f"percentile, {len(floors)} processes); the smallest slowdown that can be seen is "
-            f"about {100 * smallest:.0f} %",
-            "" if good else "measure with --full (more processes), or on a calmer machine",
+            samples.append(result.sample)
+            reference.add(result.sample.phases["primal"].pilots)
+            now_s = time.monotonic()
+    return [smallest(calm_floors(samples, reference.levels()), len(samples), now_s - start_s)]
+
+
+def calm_floors(samples: "Sequence[Sample]", reference: Mapping[str, float]) -> list[float]:
+    """The times of the processes that met a calm machine, as all pilots together know it."""
+    from gradmark.records.sample import with_one_harness, with_reference
+    from gradmark.records.times import calm_floor_ns
+
+    known = with_one_harness([with_reference(sample, reference) for sample in samples])
+    return [ns for sample in known if (ns := calm_floor_ns(sample, "primal")) is not None]
+
+
+def smallest(floors: Sequence[float], processes: int, seconds: float) -> Check:
+    """The smallest slowdown that a gate sees in one minute."""
+    from gradmark.gate.timing import TIMES_NOISE
+    from gradmark.report.model.characters import plural
+
+    if len(floors) < LEAST_PROCESSES:
+        few = processes < LEAST_PROCESSES
+        return Check(
+            False,
+            "smallest slowdown that can be seen: cannot be told; "
+            f"{len(floors)} of {plural(processes, 'process')} met a calm machine, and it takes {LEAST_PROCESSES}",
+            "give it more time with --seconds" if few else ELSEWHERE,
         )
-    ]
+    fitting = round(MINUTE_S * processes / seconds)
+    pairs = max(1, fitting // 2)
+    arm = min(len(floors) // 2, pairs)
+    error = aa_error(floors, arm)
+    good = error < STEADY
+    cause = (
+        "processes differ on a calm machine too" if len(floors) == processes else "not every process met a calm machine"
+    )
+    return Check(
+        good,
+        f"smallest slowdown that can be seen in one minute: about {100 * max(LEAST_SEEN, TIMES_NOISE * error):.0f} %",
+        "" if good else f"{cause}: measure with --full, which takes more processes",
+        (
+            f"{len(floors)} of {plural(processes, 'process')} met a calm machine; of two lots of {arm}, the fastest "
+            f"differ by up to {100 * error:.1f} % (95th percentile)",
+            f"one minute has room for {plural(fitting, 'process')}: {plural(pairs, 'pair')} of one short row"
+            + (", which may see less" if pairs > arm else ""),
+        ),
+    )
 
 
-def aa_error(floors: list[float]) -> float:
-    """The 95th percentile of |ratio - 1| of two arms drawn from equal processes."""
+def aa_error(floors: Sequence[float], arm: int) -> float:
+    """The 95th percentile of |ratio - 1| of two arms of so many, drawn from equal processes.
+
+    For a comparison with larger arms it is rather too large than too small.
+    """
     import random
 
     draw = random.Random(0)
     errors = []
     for _ in range(DRAWS):
-        drawn = draw.sample(floors, 2 * ARM)
-        errors.append(abs(min(drawn[:ARM]) / min(drawn[ARM:]) - 1.0))
+        drawn = draw.sample(floors, 2 * arm)
+        errors.append(abs(min(drawn[:arm]) / min(drawn[arm:]) - 1.0))
     return sorted(errors)[int(0.95 * DRAWS)]
 
 

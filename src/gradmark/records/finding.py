@@ -42,6 +42,7 @@ class FindingCode(StrEnum):
     UNCONFIRMED = "unconfirmed"  # beyond the budget, but not both times
     LOST = "lost"  # it stopped working while it was timed
     UNFINISHED = "unfinished"  # work went on after the clock was read
+    NEVER_CALM = "never-calm"  # no process saw a calm machine
 
 
 class Finding(Record, frozen=True, kw_only=True):

@@ -158,14 +158,14 @@ def test_unlike_machines_are_series_of_their_own():
     assert (
         found.newest
         == found.series[1].machine
-        == "Z80, z80, 1 core, 64.0 KiB, CP/M, CPython 3.11, 1 thread, blocks of 1.00 ms"
+        == "Z80, z80, 1 core, 64.0 KiB, CP/M, CPython 3.11, 1 thread, blocks of 500 µs"
     )
 
 
 def test_a_full_run_is_said_as_it_is_typed():
     quick = a_run(0, [measured("a", "w", 1.0)])
     full = msgspec.structs.replace(quick, settings=msgspec.structs.replace(quick.settings, full=True, threads=2))
-    assert histories([full]).newest.endswith(", 2 threads, blocks of 1.00 ms, --full")
+    assert histories([full]).newest.endswith(", 2 threads, blocks of 500 µs, --full")
 
 
 def test_machines_that_read_alike_are_not_one():

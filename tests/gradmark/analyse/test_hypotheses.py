@@ -69,7 +69,7 @@ def test_undecided_if_the_fastest_blocks_say_otherwise():
     found = verdict(timed("a", [*SIX, 10.0]), timed("b", [x / 2 for x in SIX]))
     assert (found.verdict, found.evidence[-1]) == (
         "undecided",
-        "the rounds say one thing and the fastest blocks the other",
+        "the rounds say one thing and the fastest processes the other",
     )
 
 
@@ -166,7 +166,7 @@ def test_few_processes_decide_nothing_about_time():
     assert LEAST_ROUNDS == 6
     found = verdict(timed("a", [100.0]), timed("b", [50.0]))
     assert found.verdict == "undecided"
-    assert found.evidence[1:] == ["2.00 times as fast (one round)", "1 round: 6 or more can decide"]
+    assert found.evidence[1:] == ["2.00 times as fast (one round)", "1 calm round: 6 or more can decide"]
     found = verdict(timed("a", [100.0] * 3), timed("b", [50.0, 40.0, 80.0]))
     assert found.verdict == "undecided"
     assert found.evidence[1:] == [

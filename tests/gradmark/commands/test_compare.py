@@ -46,9 +46,9 @@ def compared(gradmark, tmp_path):
 
 
 LEGEND = [
-    "Times are the fastest blocks over all processes; the change is their quotient.",
+    "Times: fastest calm blocks, at one clock speed; the change is their quotient.",
     "Slower or faster: both it and the typical process changed by more than 5 %",
-    "(with fewer than 10 processes, the fastest block by 7 %), and an exact",
+    "(with fewer than 10 processes, the fastest process by 7 %), and an exact",
     "Mann-Whitney test of all processes has p ≤ 0.05.",
 ]
 
@@ -74,6 +74,7 @@ def test_all_that_is_said_of_rows(compared):
     assert lines == [
         "old old  2026-01-01T00:00:00+00:00",
         "new new  2026-01-02T00:00:00+00:00",
+        "machine not known: neither run has pilots",
         "",
         "                                        old        new    change",
         "poly/n=1000@tapegrad:program        1.00 µs    1.25 µs   +25.0 %   slower",
@@ -86,7 +87,7 @@ def test_all_that_is_said_of_rows(compared):
         "    typical process -50.0 % (97 % interval -51.4 % to -48.5 %)",
         "    p = 0.0079, 5 processes each",
         "few@tapegrad:program                1.00 µs    2.00 µs  +100.0 %   undecided",
-        "    3 processes in a run; 4 or more can decide",
+        "    3 calm processes in a run; 4 or more can decide",
         "    typical process +100.0 % (range +96.1 % to +104.0 %)",
         "    p = 0.1, 3 processes each",
         "gone@tapegrad:program                                              not in both",
@@ -158,9 +159,10 @@ def test_unlike_runs_are_told_apart_in_words_and_not_judged(gradmark, compared, 
     )
     runs.save(other, tmp_path / "other.json")
     lines = gradmark("compare", "old", "other", "--store", tmp_path).out.splitlines()
-    assert lines[2:5] == [
+    assert lines[2:6] == [
         "unlike  cpu: c, another",
         "unlike  old is quick, new is --full",
+        "machine not known: neither run has pilots",
         "Times of unlike machines or settings are shown, but not judged.",
     ]
     assert "1 not judged, 1 not in both" in lines

@@ -129,7 +129,7 @@ def test_table(gradmark, finished):
         ["expression", "tapegrad"],
     ]
     assert "allocs" not in lines[rule - 1].split()  # nobody counted: the whole column is left out
-    assert "times: fastest block over all processes; ratios and rates are computed from them" in lines
+    assert "times: fastest calm blocks, at one clock speed; ratios and rates come from them" in lines
     assert lines[-1] == f"run file: {finished}"
 
 

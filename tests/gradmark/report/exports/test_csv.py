@@ -29,6 +29,7 @@ def test_csv_has_all_numbers_of_a_cell(make: Any) -> None:
         "engine": "tapegrad",
         "status": "ok",
         "processes": "2",
+        "calm_processes": "2",
         "steady": "true",
         **{f"{phase}_ns": ns for phase, ns in timed.items()},
         **{f"{phase}_how": "measured" for phase in timed},

@@ -8,7 +8,7 @@ from gradmark.records import Accuracy, Instructions, Memory, Number, TapeSize
 from gradmark.records.metric import REGISTRY
 from gradmark.report.model.columns import all_columns, cells, columns, interval_text, legend, median_text
 
-TIMES = "times: fastest block over all processes; ratios and rates are computed from them"
+TIMES = "times: fastest calm blocks, at one clock speed; ratios and rates come from them"
 SPREAD = "spread: how far the typical process lies above the fastest"
 COMPUTED = "~ computed: one part of an iteration is total − the other part"
 

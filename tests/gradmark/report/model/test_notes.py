@@ -17,8 +17,8 @@ def said(run: Run, curves: Sequence[Curves] = (), suspects: Sequence[Suspect] = 
 
 
 def without_harness(found: list[Note]) -> list[Note]:
-    """The notes but for the one that every run with times has."""
-    return [note for note in found if not note.text.startswith("harness:")]
+    """The notes but for the two that every run with times has."""
+    return [note for note in found if not note.text.startswith(("harness:", "machine:"))]
 
 
 def memory(allocations: float = 0.0, leaked_bytes: float = 0.0) -> Memory:
@@ -36,7 +36,8 @@ def fit(metric: str, verdict: Any) -> Fit:
 def test_what_the_harness_takes_is_said(make: Any) -> None:
     run = make.run(make.measurement())
     (sample,) = {sample.harness_ns for sample in run.measurements[0].samples}
-    (note,) = notes(run, [], [])
+    machine, note = notes(run, [], [])
+    assert machine.text.startswith("machine:")
     assert note.level == "info"
     assert note.text.startswith(
         f"harness: an empty call takes {units.time(sample)} here. This is subtracted from each call"

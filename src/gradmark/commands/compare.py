@@ -139,11 +139,16 @@ def _numbers(time: "Comparison | None") -> str:
     import math
 
     from gradmark import units
+    from gradmark.report.model.columns import NEVER_CALM
 
     if time is None:
         return ""
     change = units.percent(time.ratio) if math.isfinite(time.ratio) else "n/a"
-    return f"{units.time(time.first):>10}{units.time(time.second):>11}{change:>10}"
+    old, new = (
+        units.time(ns) + ("" if calm else NEVER_CALM)
+        for ns, calm in zip((time.first, time.second), time.calm, strict=True)
+    )
+    return f"{old:>10}{new:>11}{change:>10}"
 
 
 def _why(time: "Comparison") -> Iterator[str]:

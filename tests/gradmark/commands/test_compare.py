@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from oracles.watched import all_watched, never_calm
 
 from gradmark.records import Cell, Environment, Measurement, Memory, Phase, Run, Sample, Settings
 from gradmark.store import runs
@@ -172,3 +173,35 @@ def test_a_run_that_is_not_there(gradmark, tmp_path):
     called = gradmark("compare", "nothing", "--store", tmp_path)
     assert called.code == 2
     assert "no run in" in called.err
+
+
+@pytest.mark.parametrize(
+    ("old_ns", "new_ns", "said"),
+    [
+        (10.0, 10.4, "machine 4 % slower in the new run, by its pilots (short fixed work)"),
+        (10.0, 9.2, "machine 8 % faster in the new run, by its pilots (short fixed work)"),
+        (10.0, 10.02, "machine as fast in both runs, to 0.5 %, by its pilots"),
+        (None, 10.0, "machine not known: the old run lacks pilots"),
+        (10.0, None, "machine not known: the new run lacks pilots"),
+    ],
+)
+def test_what_the_machine_did(compared, old_ns, new_ns, said):
+    def row(factor, core_ns):
+        one = measured("w", factor)
+        return one if core_ns is None else all_watched(one, core_ns=core_ns)
+
+    lines = compared([row(1.0, old_ns)], [row(1.08, new_ns)])
+    assert lines[2] == said
+    reason = "    the machine itself was 4 % slower"
+    assert (reason in lines) == (new_ns == 10.4)
+    taken_off = "All of that must hold with the machine's own change taken off, too."
+    assert (taken_off in lines) == ("fixed work" in said)
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_machine_that_was_never_calm(compared):
+    lines = compared([all_watched(measured("w"))], [never_calm(measured("w", 2.0))])
+    assert lines[5:7] == [
+        "w@tapegrad:program                  1.00 µs   2.00 µs?  +100.0 %   undecided",
+        "    the machine was never calm in the newer run",
+    ]

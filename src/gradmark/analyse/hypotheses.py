@@ -137,6 +137,18 @@ def judge(hypothesis: Hypothesis, measurements: Sequence[Measurement]) -> Verdic
     )
 
 
+def lacks_rounds(hypothesis: Hypothesis, measurements: Sequence[Measurement]) -> bool:
+    """Whether both arms are timed, in too few rounds that were calm for both to decide anything."""
+    arms = [measured(arm, measurements) for arm in (hypothesis.first, hypothesis.second)]
+    timed = [set(arm.rounds) for arm in arms if isinstance(arm, Measured) and _is_timed(arm)]
+    return len(timed) == 2 and len(timed[0] & timed[1]) < LEAST_ROUNDS
+
+
+def _is_timed(arm: Measured) -> bool:
+    """Whether every process has a time of its own; what is computed from others has none, however many there are."""
+    return arm.metric.timed and arm.number.how == "measured"
+
+
 Decision = tuple[Literal["supported", "refuted", "undecided"], str]
 
 

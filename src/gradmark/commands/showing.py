@@ -34,6 +34,14 @@ def show(run: Run, form: str, *, medians: bool = False) -> None:
         _for_people(run, summaries, form, medians)
 
 
+def show_calmness(run: Run) -> None:
+    """Prints how calm the machine was, for verbs that do not show the run's notes."""
+    from gradmark.report.model.notes import calmness
+
+    for note in calmness(run):
+        click.echo(f"\n{note.level}: {note.text}")
+
+
 def _for_tools(run: Run, form: str) -> str:
     from gradmark.report.exports import go, machines
 

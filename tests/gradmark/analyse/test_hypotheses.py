@@ -7,7 +7,7 @@ import pytest
 from oracles.watched import all_watched, never_calm, watched
 
 from gradmark.analyse import hypotheses
-from gradmark.analyse.hypotheses import BUILT_IN, LEAST_ROUNDS, Arm, Hypothesis, judge, matches
+from gradmark.analyse.hypotheses import BUILT_IN, LEAST_ROUNDS, Arm, Hypothesis, judge, lacks_rounds, matches
 from gradmark.engines import discovery
 from gradmark.errors import GradmarkError
 from gradmark.records import Cell, Measurement, Memory, Phase, Sample, TapeSize
@@ -225,3 +225,13 @@ def test_only_rounds_in_which_both_were_calm_are_pairs():
     samples = [watched(sample, calm=4 if sample.process > 1 else 0) for sample in first.samples]
     found = verdict(msgspec.structs.replace(first, samples=samples), second)
     assert (found.verdict, found.evidence[-1]) == ("undecided", "5 calm rounds: 6 or more can decide")
+
+
+def test_rounds_that_were_not_calm_are_to_be_made_up_for():
+    six, slow = timed("a", SIX), all_watched(timed("b", SIX))
+    short = msgspec.structs.replace(slow, samples=[watched(slow.samples[0], calm=0), *slow.samples[1:]])
+    assert not lacks_rounds(hypothesis(), [six, slow])
+    assert lacks_rounds(hypothesis(), [six, short])
+    assert lacks_rounds(hypothesis(), [six, never_calm(slow)])
+    assert not lacks_rounds(hypothesis("allocations"), [counted("a"), counted("b")])
+    assert not lacks_rounds(hypothesis(), [six])

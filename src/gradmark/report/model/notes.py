@@ -139,8 +139,8 @@ def _never_calm(fine: list[Row]) -> Iterator[Note]:
     if rows_in_doubt:
         yield _warning(
             f"never calm: {plural(len(rows_in_doubt), 'row')} of {len(fine)}: {some(rows_in_doubt)}. The machine was "
-            "slow all the while, so these times are shown (marked ?) but win, lose and fit nothing. Measure again when "
-            f"less else runs; {LOOK}."
+            "slow all the while: these times, marked ?, decide nothing. Measure again when less else runs; "
+            f"{LOOK}."
         )
 
 

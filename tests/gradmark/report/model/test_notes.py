@@ -407,9 +407,9 @@ def test_rows_that_never_saw_a_calm_machine_are_one_note(make: Any) -> None:
     assert found == [
         (
             "warning",
-            "never calm: 2 rows of 3: poly/n=1 on tapegrad, poly/n=2 on tapegrad. The machine was slow all the while, "
-            "so these times are shown (marked ?) but win, lose and fit nothing. Measure again when less else runs; "
-            "`gradmark doctor` shows the machine's states.",
+            "never calm: 2 rows of 3: poly/n=1 on tapegrad, poly/n=2 on tapegrad. The machine was slow all the while: "
+            "these times, marked ?, decide nothing. Measure again when less else runs; `gradmark doctor` shows the "
+            "machine's states.",
         )
     ]
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from gradmark import units
+from gradmark.analyse.calm import is_calm
 from gradmark.analyse.scaling import NEEDED_SIZES, fits, in_words
 from gradmark.records import Fit, Measurement, Verdict
 from gradmark.records.metric import LEAST_NS, Metric, metric, numbers
@@ -90,8 +91,10 @@ def _why_no_fit(sizes: Sequence[Measurement], entry: Metric) -> str:
     reasons = [entry.why_missing(m, have) for m, have in zip(sizes, known, strict=True) if entry.name not in have]
     if not reasons:
         lost = sum(entry.timed and have[entry.name].value <= LEAST_NS for have in known)
+        slow = sum(not is_calm(have, entry.name) for have in known)
         too_short = f", {lost} of them too short to be timed" if lost else ""
-        return f"measured at {len(sizes)} sizes of poly{too_short}; a curve needs {NEEDED_SIZES}"
+        never_calm = f", {slow} of them while the machine was never calm" if slow else ""
+        return f"measured at {len(sizes)} sizes of poly{too_short}{never_calm}; a curve needs {NEEDED_SIZES}"
     usual = max(dict.fromkeys(reasons), key=reasons.count)
     return f"{usual} (on {len(reasons)} of {len(sizes)} sizes of poly)"
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from gradmark import units
+from gradmark.analyse.calm import is_calm
 from gradmark.analyse.paired import compare, rounds
 from gradmark.errors import GradmarkError
 from gradmark.records import Cell, Comparison, Measurement, Number, Param, Verdict, order
@@ -101,6 +102,7 @@ class Measured:
     metric: Metric
     number: Number
     rounds: dict[int, float]
+    calm: bool = True  # False: no process saw a calm machine while it was timed
 
 
 def measured(arm: Arm, measurements: Sequence[Measurement]) -> Measured | str:
@@ -116,7 +118,7 @@ def measured(arm: Arm, measurements: Sequence[Measurement]) -> Measured | str:
         why = entry.why_missing(measurement, known)
         return f"{measurement.cell.row} on {arm.engine} has no {entry.title}: {why}"
     by_process = rounds(measurement, entry) if number.how == "measured" else {}
-    return Measured(arm, entry, number, by_process)
+    return Measured(arm, entry, number, by_process, is_calm(known, entry.name))
 
 
 def judge(hypothesis: Hypothesis, measurements: Sequence[Measurement]) -> Verdict:
@@ -127,11 +129,24 @@ def judge(hypothesis: Hypothesis, measurements: Sequence[Measurement]) -> Verdic
     if isinstance(first, str) or isinstance(second, str):
         return Verdict(claim=hypothesis.claim, verdict="not measured", evidence=reasons, engine=engine)
     effect = compare(second.metric.name, first.rounds, second.rounds, shown=(first.number.value, second.number.value))
-    verdict, doubt = _decided(effect, second.metric) if second.metric.timed else _counted(effect)
+    never_calm = [f"{one.arm.row} on {one.arm.engine}" for one in (first, second) if not one.calm]
+    verdict, doubt = _decided(effect, second.metric, never_calm) if second.metric.timed else _counted(effect)
     seen = [f"{_said(first)}, {_said(second)}", words(effect, second.metric)]
     return Verdict(
         claim=hypothesis.claim, verdict=verdict, evidence=[*seen, *([doubt] if doubt else [])], engine=engine
     )
+
+
+def lacks_rounds(hypothesis: Hypothesis, measurements: Sequence[Measurement]) -> bool:
+    """Whether both arms are timed, in too few rounds that were calm for both to decide anything."""
+    arms = [measured(arm, measurements) for arm in (hypothesis.first, hypothesis.second)]
+    timed = [set(arm.rounds) for arm in arms if isinstance(arm, Measured) and _is_timed(arm)]
+    return len(timed) == 2 and len(timed[0] & timed[1]) < LEAST_ROUNDS
+
+
+def _is_timed(arm: Measured) -> bool:
+    """Whether every process has a time of its own; what is computed from others has none, however many there are."""
+    return arm.metric.timed and arm.number.how == "measured"
 
 
 Decision = tuple[Literal["supported", "refuted", "undecided"], str]
@@ -142,16 +157,18 @@ def _counted(effect: Comparison) -> Decision:
     return ("supported" if effect.second < effect.first else "refuted"), ""
 
 
-def _decided(effect: Comparison, entry: Metric) -> Decision:
+def _decided(effect: Comparison, entry: Metric, never_calm: Sequence[str]) -> Decision:
     count = effect.processes[0]
+    if never_calm:
+        return "undecided", f"the machine was never calm while it timed {' and '.join(never_calm)}; measure again"
     if effect.typical is None:
         return "undecided", f"no round has {entry.name} of both: it was computed, not timed by itself"
     if count < LEAST_ROUNDS:
-        return "undecided", f"{count} round{'s' * (count != 1)}: {LEAST_ROUNDS} or more can decide"
+        return "undecided", f"{count} calm round{'s' * (count != 1)}: {LEAST_ROUNDS} or more can decide"
     if effect.p_value > LEVEL:
         return "undecided", f"the rounds do not agree (sign test, p = {effect.p_value:.2g})"
     if (effect.typical < 1.0) != (effect.ratio < 1.0):
-        return "undecided", "the rounds say one thing and the fastest blocks the other"
+        return "undecided", "the rounds say one thing and the fastest processes the other"
     return ("supported" if effect.ratio < 1.0 else "refuted"), ""
 
 

@@ -6,8 +6,10 @@ In: the measurements of an operator workload. Out: an `Operation` for each, the 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gradmark.analyse.calm import is_calm
 from gradmark.records import Measurement
 from gradmark.records.metric import numbers
+from gradmark.records.times import PARTS
 from gradmark.workloads.operators import BASELINE, POINTS
 
 
@@ -22,6 +24,7 @@ class Operation:
     saved_bytes: float | None
     error: float | None  # of its derivative: in units of the last place, or relative for tensors
     problem: str = ""
+    calm: bool = True  # False: a time that it was computed from was never seen on a calm machine
 
 
 def operations(measurements: Sequence[Measurement], engine: str) -> list[Operation]:
@@ -54,6 +57,7 @@ def _operation(name: str, measurement: Measurement, base: Measurement | None) ->
         _gross_allocations(measurement, base) if measurement.shapes else added("allocations"),
         added("tape_bytes"),
         None if error is None else error.value,
+        calm=all(is_calm(times, part) for times in (known, without) for part in PARTS),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from gradmark.analyse.calm import is_calm
 from gradmark.analyse.powerlaw import MODEL_ERROR, STEEPEST, fitted
 from gradmark.errors import GradmarkError
 from gradmark.records import Cell, Fit, Measurement, Number, times
@@ -71,7 +72,8 @@ def fits(measurements: list[Measurement], parameter: str) -> list[Fit]:
 
     The size is the work where every measurement declares it: promises are about operations, and a parameter may be a
     depth. Else it is the parameter itself.
-    Times are weighted by how far the floors of the processes scatter. Counts are exact: they weigh the same.
+    Times are weighted by how far the floors of the processes scatter; those that no process took on a calm machine are
+    left out. Counts are exact: they weigh the same.
     """
     _check_family(measurements, parameter)
     counted = all(work(item) for item in measurements)
@@ -87,7 +89,9 @@ def fits(measurements: list[Measurement], parameter: str) -> list[Fit]:
         points = [
             (item, number)
             for item, item_numbers in zip(measured, known, strict=True)
-            if (number := item_numbers.get(entry.name)) is not None and not _is_lost(entry, number)
+            if (number := item_numbers.get(entry.name)) is not None
+            and not _is_lost(entry, number)
+            and is_calm(item_numbers, entry.name)
         ]
         sizes = [size(item) for item, _ in points]
         if len(set(sizes)) >= NEEDED_SIZES:

@@ -1,6 +1,8 @@
 """Standings: the engines of one row side by side. Who is fastest or as fast, who is Pareto-optimal, who breaks even.
 
-In: the measurements of one workload, size and dtype. Out: a `Standing` for each engine that was timed.
+In: the measurements of one workload, size and dtype. Out: a `Standing` for each engine that was timed. Engines may have
+different numbers of processes. One that never saw a calm machine neither wins nor loses, and while it is there the lead
+is not settled.
 """
 
 import math
@@ -15,7 +17,7 @@ from gradmark.records import Cell, Code, Comparison, Measurement, Number, Record
 from gradmark.records.metric import metric, numbers
 from gradmark.records.times import HARNESS_ERROR_NS
 
-# Within this two times are equal: fastest blocks of equal things differ by up to 5 % on a shared machine.
+# Within this two times are equal: the fastest processes of equal things differ by up to 5 % on a shared machine.
 TIE = 1.05
 # Either test, of the rounds or of all processes, decides at this level. Both are exact; together with the ratio beyond
 # `TIE` they mark one of two equal engines as the only winner in fewer than 5 % (benchmarks/statistics.py).
@@ -46,6 +48,9 @@ class Standing(Record, frozen=True, kw_only=True):
     ratio: float  # to the fastest
     outcome: Outcome  # fastest: the only winner; tied: with the fastest, or the fastest of those that tie
     settled: bool  # whether a tie is one: within 5 %, not just seen by too few processes to be told apart
+    calm: bool = True  # False: no process saw a calm machine
+    processes: int = 0  # that saw a calm machine; all of an older file
+    started: int = 0  # all processes
     rounds: int  # processes that it has in common with the fastest
     against: Comparison | None = None  # the fastest, round by round; None for the fastest itself
     to_hand: float | None = None
@@ -81,17 +86,19 @@ def standings(row: Sequence[Measurement]) -> list[Standing]:
     shown = [(m, known) for m in row if _competes(m) and "total" in (known := numbers(m))]
     if not shown:
         return []
-    fastest, best = min(shown, key=lambda pair: pair[1]["total"].value)
-    by_hand = next((known["total"].value for m, known in shown if m.cell.engine == BY_HAND), None)
+    calm = [pair for pair in shown if pair[1]["total"].calm]
+    fastest, best = min(calm or shown, key=lambda pair: pair[1]["total"].value)
+    by_hand = next((known["total"].value for m, known in calm if m.cell.engine == BY_HAND), None)
     placed = [_placed(m, known, fastest, best["total"].value, by_hand) for m, known in shown]
     tied = [standing for standing in placed if standing.outcome == "tied"]
+    judged = [standing for standing in placed if standing.calm]
     return [
         msgspec.structs.replace(
             standing,
             outcome="tied" if standing.outcome == "fastest" and tied else standing.outcome,
             settled=all(other.settled for other in tied) if standing.outcome == "fastest" else standing.settled,
-            pareto=not any(_beats(other, standing) for other in placed),
-            break_even=_break_even(standing, placed),
+            pareto=standing.calm and not any(_beats(other, standing) for other in judged),
+            break_even=_break_even(standing, judged) if standing.calm else {},
         )
         for standing in placed
     ]
@@ -105,18 +112,22 @@ def _competes(m: Measurement) -> bool:
 def _placed(
     m: Measurement, known: Mapping[str, Number], fastest: Measurement, best: float, by_hand: float | None
 ) -> Standing:
-    total, error, peak = known["total"].value, known.get("gradient_error"), known.get("peak_bytes")
+    total, calm = known["total"].value, known["total"].calm
+    error, peak = known.get("gradient_error"), known.get("peak_bytes")
     first_call = known.get("first_call")
     ours, theirs = (rounds(one, metric("total")) for one in (m, fastest))
     against = compare("total", theirs, ours, shown=(best, total)) if m is not fastest else None
-    equal = total - best <= HARNESS_ERROR_NS or total <= TIE * best
+    equal = calm and (total - best <= HARNESS_ERROR_NS or total <= TIE * best)
     slower = against is not None and not equal and is_proven(lead(against, list(theirs.values()), list(ours.values())))
     return Standing(
         engine=m.cell.engine,
         total_ns=total,
         ratio=quotient(best, total),
-        outcome="fastest" if against is None else "slower" if slower else "tied",
+        outcome="tied" if not calm else "fastest" if against is None else "slower" if slower else "tied",
         settled=equal or slower,
+        calm=calm,
+        processes=len(ours),
+        started=len(m.samples),
         rounds=len(ours) if against is None else against.processes[0],
         against=against,
         to_hand=None if by_hand is None else quotient(by_hand, total),

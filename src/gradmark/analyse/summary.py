@@ -5,8 +5,9 @@ In: a measurement. Out: a `Summary`; terminal, page, files and gate take their n
 
 from collections.abc import Sequence
 
+from gradmark.analyse.calm import share_of_calm_blocks
 from gradmark.records import Code, Measurement, Number, Summary, Warning, metric, times
-from gradmark.records.number import of_row
+from gradmark.records.number import OF_ROW, of_row
 
 # Floors of interleaved processes of equal things agree within 2 % on a noisy machine: five times that is more than
 # usual noise.
@@ -16,14 +17,17 @@ JUDGED_ABOVE_NS = 50.0
 
 
 def summarise(measurement: Measurement) -> Summary:
-    """What a measurement says, with a warning if its processes disagree."""
+    """What a measurement says, with a warning if its processes disagree, or none of them saw a calm machine."""
     numbers = metric.numbers(measurement)
     warnings = [*measurement.warnings, *(warning for sample in measurement.samples for warning in sample.warnings)]
     if measurement.status == "ok":
         warnings += times.warnings(measurement)
     shown = of_row(numbers)
-    steady = is_steady(shown)
-    if not steady and shown is not None:
+    phase = next((name for name in OF_ROW if name in numbers), None)
+    steady, calm = is_steady(shown), shown is None or shown.calm
+    if not calm:
+        warnings.append(Warning(code=Code.NEVER_CALM))
+    elif not steady and shown is not None:
         warnings.append(Warning(code=Code.UNSTEADY, numbers={"spread": shown.spread or 0.0}))
     return Summary(
         cell=measurement.cell,
@@ -34,6 +38,8 @@ def summarise(measurement: Measurement) -> Summary:
         reasons=_reasons(measurement, numbers),
         shape=next((shape_text(shape) for shape in measurement.shapes.values()), ""),
         steady=steady,
+        calm=calm,
+        calm_blocks=None if phase is None else share_of_calm_blocks(measurement, phase),
         warnings=_once_each(warnings),
         lacks_tool=_lacks_tool(measurement),
     )

@@ -1,6 +1,7 @@
 """Unpaired comparison: two runs of different days, cell by cell, each run a sample of all its processes.
 
-In: an older and a newer run. Out: a `Difference` for each cell of either, and what differs between the machines.
+In: an older and a newer run. Out: a `Difference` for each cell of either, and what differs between the machines. Where
+both runs have pilots, a row is slower or faster only if it still is with the machine's own change taken off.
 Nothing is gated on it: only two builds measured side by side can tell a change of the code from one of the day.
 """
 
@@ -9,14 +10,17 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Literal
 
+import msgspec
+
+from gradmark.analyse.calm import changed, is_as_fast, machine
 from gradmark.analyse.paired import MEANING, quotient, unlike
 from gradmark.records import Cell, Comparison, Measurement, Record, Run
 from gradmark.records.metric import REGISTRY
 from gradmark.records.number import OF_ROW
 from gradmark.records.order import place_and_coverage_of_shift
-from gradmark.records.times import HARNESS_ERROR_NS, floors
+from gradmark.records.times import HARNESS_ERROR_NS, floors, never_calm
 
-# As in `check`: less than this is what two sessions of one machine differ by. Fastest blocks and typical process must
+# As in `check`: less than this is what two sessions of one machine differ by. Fastest and typical process must
 # both be beyond it: a session shifts now the one, now the other. It costs no power at 10 % (benchmarks/statistics.py).
 NOTICED = 1.05
 # The fastest of fewer than ten processes moves more from session to session: with 5 % one row in sixteen was accused
@@ -47,6 +51,7 @@ class Difference(Record, frozen=True, kw_only=True):
     verdict: Word
     reason: str = ""
     time: Comparison | None = None  # of total, or of primal where there is no total
+    machine: float | None = None  # how many times as long fixed work took in the newer run; None without pilots
     changes: list[Change] = []
 
 
@@ -71,12 +76,20 @@ def environments(old: Run, new: Run) -> tuple[list[str], list[str]]:
 
 def differences(old: Run, new: Run) -> list[Difference]:
     """Every cell of the older run, then those that only the newer one has."""
-    comparable = not unlike(old, new)
+    comparable, slowed = not unlike(old, new), machines(old, new)
     before, after = ({m.cell.id: m for m in run.measurements} for run in (old, new))
-    return [_difference(before.get(key), after.get(key), comparable) for key in dict.fromkeys([*before, *after])]
+    every = dict.fromkeys([*before, *after])
+    return [_difference(before.get(key), after.get(key), comparable, slowed) for key in every]
 
 
-def _difference(before: Measurement | None, after: Measurement | None, comparable: bool) -> Difference:
+def machines(old: Run, new: Run) -> float | None:
+    """How many times as long the core's pilot takes in the newer run; None if one of them has no pilots."""
+    return changed(machine(old.measurements), machine(new.measurements))
+
+
+def _difference(
+    before: Measurement | None, after: Measurement | None, comparable: bool, slowed: float | None
+) -> Difference:
     known = before or after
     assert known is not None
     cell = known.cell
@@ -84,20 +97,47 @@ def _difference(before: Measurement | None, after: Measurement | None, comparabl
         reason = f"the {'older' if before is None else 'newer'} run lacks it"
         return Difference(cell=cell, verdict="not in both", reason=reason)
     changes = exact_changes(before, after)
-    time = _time(before, after)
-    if time is None:
+    arms = _arms(before, after)
+    if arms is None:
         reason = f"no time in both: {before.status}, then {after.status}"
         return Difference(cell=cell, verdict="undecided", reason=reason, changes=changes)
-    word, reason = verdict(time) if comparable else ("not judged", "")
-    return Difference(cell=cell, verdict=word, reason=reason, time=time, changes=changes)
+    phase, ours, theirs = arms
+    calm = (not never_calm(before.samples, phase), not never_calm(after.samples, phase))
+    time = msgspec.structs.replace(compare(phase, ours, theirs), calm=calm)
+    word, reason = judged(time, ours, theirs, slowed) if comparable else ("not judged", "")
+    return Difference(cell=cell, verdict=word, reason=reason, time=time, machine=slowed, changes=changes)
 
 
-def _time(before: Measurement, after: Measurement) -> Comparison | None:
-    """The time of the row, of the first phase that both runs have, compared."""
+def _arms(before: Measurement, after: Measurement) -> tuple[str, list[float], list[float]] | None:
+    """The first phase of a row's time that both runs have, and what the processes of each took."""
     if before.status != "ok" or after.status != "ok":
         return None
     arms = ((phase, floors(before.samples, phase), floors(after.samples, phase)) for phase in OF_ROW)
-    return next((compare(phase, ours, theirs) for phase, ours, theirs in arms if ours and theirs), None)
+    return next((arm for arm in arms if arm[1] and arm[2]), None)
+
+
+def judged(time: Comparison, first: Sequence[float], second: Sequence[float], slowed: float | None) -> tuple[Word, str]:
+    """The verdict as measured, if that on one and the same machine is no other.
+
+    There every process of the older run takes `slowed` times as long.
+    """
+    word, reason = verdict(time)
+    if slowed is None or is_as_fast(slowed) or not all(time.calm):
+        return word, reason
+    again, _ = verdict(compare(time.metric, [slowed * ns for ns in first], second))
+    if again == word or word == "undecided" or not {"slower", "faster"} & {again, word}:
+        return word, reason
+    return "undecided", f"the machine itself was {speed(slowed)}"
+
+
+def speed(slowed: float) -> str:
+    """How much slower or faster the machine was in the newer run.
+
+    >>> speed(1.042), speed(0.96), speed(1.006)
+    ('4 % slower', '4 % faster', '0.6 % slower')
+    """
+    share = 100 * abs(slowed - 1.0)
+    return f"{share:.{0 if share >= 0.95 else 1}f} % {'slower' if slowed > 1.0 else 'faster'}"
 
 
 def compare(metric: str, first: Sequence[float], second: Sequence[float]) -> Comparison:
@@ -140,19 +180,22 @@ def rank_test(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def verdict(time: Comparison) -> tuple[Word, str]:
-    """What two runs say, and why it is not decided: fastest blocks and typical processes must say the same."""
+    """What two runs say, and why it is not decided: the fastest and the typical process must say the same."""
+    if not all(time.calm):
+        where = "either" if not any(time.calm) else "the newer" if time.calm[0] else "the older"
+        return "undecided", f"the machine was never calm in {where} run"
     least = min(time.processes)
     if least < LEAST_PROCESSES:
-        return "undecided", f"{least} process{'es' * (least != 1)} in a run; {LEAST_PROCESSES} or more can decide"
+        return "undecided", f"{least} calm process{'es' * (least != 1)} in a run; {LEAST_PROCESSES} or more can decide"
     if time.typical is None or min(time.first, time.second) <= HARNESS_ERROR_NS:
         return "undecided", f"too short: an empty call is known only to {HARNESS_ERROR_NS:g} ns"
     beyond = _beyond(time.ratio)
     if beyond and abs(time.second - time.first) <= HARNESS_ERROR_NS:
         return "no difference", f"within {HARNESS_ERROR_NS:g} ns, to which an empty call is known"
     if beyond and time.p_value > LEVEL:
-        return "undecided", "the fastest blocks differ, but the processes of both runs overlap"
+        return "undecided", "the fastest processes differ, but the processes of both runs overlap"
     if beyond and (not _beyond(time.typical) or (time.typical > 1.0) != (time.ratio > 1.0)):
-        return "undecided", "the fastest blocks changed, but the typical process did not change with them"
+        return "undecided", "the fastest process changed, but the typical process did not change with it"
     if beyond and least < MANY and not _beyond(time.ratio, NOTICED_BY_FEW):
         return "undecided", f"below {MANY} processes, changes under {100 * (NOTICED_BY_FEW - 1):.0f} % are not judged"
     if beyond:
@@ -160,7 +203,7 @@ def verdict(time: Comparison) -> tuple[Word, str]:
     assert time.low is not None
     assert time.high is not None
     if _beyond(time.low) and _beyond(time.high) and (time.low > 1.0) == (time.high > 1.0):
-        return "undecided", "the processes differ, but the fastest blocks do not: one run may have been disturbed"
+        return "undecided", "the processes differ, but the fastest ones do not: one run may have been disturbed"
     return "no difference", ""
 
 

@@ -14,10 +14,11 @@ COLOURS = {"faster": "green", "slower": "red"}
 # Old, new and change with the gaps between them, then the longest verdict: what is left of 80 columns is for names.
 NUMBERS, NAMES = 32, 33
 LEGEND = """\
-Times are the fastest blocks over all processes; the change is their quotient.
+Times: {times}; the change is their quotient.
 Slower or faster: both it and the typical process changed by more than {noticed:.0f} %
-(with fewer than {many} processes, the fastest block by {by_few:.0f} %), and an exact
+(with fewer than {many} processes, the fastest process by {by_few:.0f} %), and an exact
 Mann-Whitney test of all processes has p ≤ {level:g}."""
+SAME_MACHINE = "All of that must hold with the machine's own change taken off, too."
 INTERVAL = "Interval: change of the typical process (Hodges-Lehmann)."
 
 
@@ -32,8 +33,11 @@ def command(old: str, new: str, changed: bool, store: Path | None) -> None:
     Nothing is gated: two runs of different days also differ by what else the machine did. `gradmark check --against`
     measures both sides in turns.
     """
+    from gradmark.analyse.calm import is_as_fast
     from gradmark.analyse.unpaired import LEVEL, MANY, NOTICED, NOTICED_BY_FEW, differences, environments
+    from gradmark.analyse.unpaired import machines as change_of_machine
     from gradmark.report.model.characters import one_line
+    from gradmark.report.model.words import TIMES
     from gradmark.store import runs
 
     folder = store or runs.FOLDER
@@ -45,6 +49,8 @@ def command(old: str, new: str, changed: bool, store: Path | None) -> None:
         click.echo(f"unlike  {one_line(text)}")
     for text in other:
         click.echo(f"differs {one_line(text)}")
+    slowed = change_of_machine(before, after)
+    click.echo(f"machine {machine_line(before, after, slowed)}")
     if unlike:
         click.echo("Times of unlike machines or settings are shown, but not judged.")
     rows = differences(before, after)
@@ -58,9 +64,31 @@ def command(old: str, new: str, changed: bool, store: Path | None) -> None:
     click.echo("\n" + (", ".join(f"{count} {verdict}" for verdict, count in counts.items()) or "Both runs are empty."))
     if any(d.time is not None for d in shown):
         shares = {"noticed": 100 * (NOTICED - 1), "by_few": 100 * (NOTICED_BY_FEW - 1)}
-        click.echo(LEGEND.format(**shares, many=MANY, level=LEVEL))
+        click.echo(LEGEND.format(**shares, times=TIMES, many=MANY, level=LEVEL))
+        if slowed is not None and not is_as_fast(slowed):
+            click.echo(SAME_MACHINE)
     if any(d.time is not None and d.time.is_interval for d in shown if _explained(d)):
         click.echo(INTERVAL)
+
+
+def machine_line(old: "Run", new: "Run", slowed: float | None) -> str:
+    """What the machine itself did between two runs: how long its pilots, which are fixed work, took."""
+    from gradmark.analyse.calm import AS_FAST, is_as_fast
+    from gradmark.analyse.unpaired import speed
+
+    if slowed is None:
+        without = [name for name, run in (("old", old), ("new", new)) if not has_pilots(run)]
+        return f"not known: {'neither run has' if len(without) > 1 else f'the {without[0]} run lacks'} pilots"
+    if is_as_fast(slowed):
+        return f"as fast in both runs, to {100 * (AS_FAST - 1):.1f} %, by its pilots"
+    return f"{speed(slowed)} in the new run, by its pilots (short fixed work)"
+
+
+def has_pilots(run: "Run") -> bool:
+    """Whether pilots watched the core."""
+    from gradmark.analyse.calm import machine
+
+    return machine(run.measurements).core_ns is not None
 
 
 def refuse_same(old: "Run", new: "Run") -> None:
@@ -111,11 +139,16 @@ def _numbers(time: "Comparison | None") -> str:
     import math
 
     from gradmark import units
+    from gradmark.report.model.columns import NEVER_CALM
 
     if time is None:
         return ""
     change = units.percent(time.ratio) if math.isfinite(time.ratio) else "n/a"
-    return f"{units.time(time.first):>10}{units.time(time.second):>11}{change:>10}"
+    old, new = (
+        units.time(ns) + ("" if calm else NEVER_CALM)
+        for ns, calm in zip((time.first, time.second), time.calm, strict=True)
+    )
+    return f"{old:>10}{new:>11}{change:>10}"
 
 
 def _why(time: "Comparison") -> Iterator[str]:

@@ -9,6 +9,7 @@ import click
 
 from gradmark.commands.measuring import Invocation, MeasuringCommand, measure, measuring
 from gradmark.commands.options import SAMPLING
+from gradmark.commands.showing import show_calmness
 from gradmark.commands.verdicts import exit_code, print_verdicts
 from gradmark.errors import SelectionError
 from gradmark.records import Cell, Measurement, Run
@@ -29,9 +30,10 @@ def command(names: tuple[str, ...], invocation: Invocation) -> None:
     from gradmark.analyse.hypotheses import judge
 
     chosen = choose(names)
-    run, path = measure(invocation, lambda: planned(invocation, chosen))
+    run, path = measure(invocation, lambda: planned(invocation, chosen), lambda run: unsettled(run, chosen))
     verdicts = [judge(hypothesis, own_measurements(run, hypothesis, file)) for hypothesis, file in chosen]
     print_verdicts(verdicts)
+    show_calmness(run)
     click.echo(f"\nrun file: {path}")
     sys.exit(exit_code(verdicts))
 
@@ -50,6 +52,20 @@ def planned(invocation: Invocation, chosen: "Sequence[tuple[Hypothesis, str | No
     placed = [msgspec.structs.replace(cell, device=can[cell.engine].devices[0]) for cell in cells.values()]
     known = plan.known_of(placed, can, process.run, settings, stop=process.end_all)
     return invocation.plan_of_cells(placed, settings, known)
+
+
+def unsettled(run: Run, chosen: "Sequence[tuple[Hypothesis, str | None]]") -> list[Cell]:
+    """The cells that another process may settle: whose processes do not agree, or that lack calm rounds to decide."""
+    from gradmark.analyse.hypotheses import lacks_rounds
+    from gradmark.records.agreement import agreed
+
+    lacking = {
+        m.cell.id
+        for hypothesis, file in chosen
+        if lacks_rounds(hypothesis, own := own_measurements(run, hypothesis, file))
+        for m in own
+    }
+    return [m.cell for m in run.measurements if m.cell.id in lacking or not agreed(m)]
 
 
 def own_measurements(run: Run, hypothesis: "Hypothesis", file: str | None) -> list[Measurement]:

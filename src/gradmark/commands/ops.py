@@ -11,6 +11,7 @@ from gradmark.analyse.operators import Operation, operations
 from gradmark.commands.measuring import Invocation, MeasuringCommand, measure, measuring
 from gradmark.commands.options import DEFAULT_ENGINE, SAMPLING
 from gradmark.commands.run import exit_code
+from gradmark.commands.showing import show_calmness
 from gradmark.engines import discovery
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def command(kinds: tuple[str, ...], engines: tuple[str, ...], dtypes: tuple[str,
         for workload, dtype in dict.fromkeys((cell.workload, cell.dtype) for cell in run.planned):
             same = [m for m in run.measurements if (m.cell.workload, m.cell.dtype) == (workload, dtype)]
             print_operations(engine, operations(same, engine), dtype if workload == WORKLOADS["tensor"] else None)
+    show_calmness(run)
     click.echo(f"\nrun file: {path}")
     sys.exit(exit_code(run))
 

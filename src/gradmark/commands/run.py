@@ -65,8 +65,9 @@ def command(
         planned = plan()
         for cell in planned.cells:
             click.echo(f"{cell.row}@{cell.engine}")
-        cells, processes = plural(len(planned.cells), "cell"), plural(planned.settings.processes, "process")
-        click.echo(f"{cells}, {processes} each")
+        least, most = planned.settings.processes, planned.settings.most_processes
+        processes = f"{least} to {most} processes" if most > least else plural(least, "process")
+        click.echo(f"{plural(len(planned.cells), 'cell')}, {processes} each")
         return
     ready(json_file, html_file)
     run, path = measure(invocation, plan, unsettled)

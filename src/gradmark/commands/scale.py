@@ -11,7 +11,7 @@ from gradmark.commands.options import DEFAULT_ENGINE, SAMPLING
 from gradmark.commands.run import exit_code
 from gradmark.commands.showing import show
 from gradmark.errors import SelectionError
-from gradmark.records import Fit
+from gradmark.records import Fit, Measurement
 
 if TYPE_CHECKING:
     from gradmark.workloads.row import Selected
@@ -39,10 +39,13 @@ def command(workload: str | None, engines: tuple[str, ...], dtypes: tuple[str, .
     )
     show(run, "table")
     fitted, suspected = growth(run)
-    counted = {key[0]: counted_in(members[0]) for key, members in families(run).items()}
+    of_name = {key[0]: members for key, members in families(run).items()}
+    counted = {name: counted_in(members[0]) for name, members in of_name.items()}
     for family in fitted:
         name, fits = family.name, family.fits
         click.echo(f"\n{name}: cost = a + b·n^p, n counts {counted[name]}")
+        for text in left_out(of_name[name]):
+            click.echo(f"  {text}")
         for fit in fits:
             interval = f"{fit.low:.2f} to {fit.high:.2f}"
             click.echo(f"  {metric(fit.metric).title:17} p = {fit.p:.2f}  ({interval})  {fit.verdict}")
@@ -71,6 +74,16 @@ def swept(workload: str, dtypes: Sequence[str]) -> "list[Selected]":
     if dtypes:
         return rows
     return [dataclasses.replace(row, dtypes=row.dtypes or row.workload.dtypes[:1]) for row in rows]
+
+
+def left_out(members: Sequence[Measurement]) -> list[str]:
+    """Which sizes are in no fit of a time."""
+    from gradmark.analyse.calm import is_calm
+    from gradmark.records.metric import metrics_of, numbers
+
+    known = [(m, numbers(m)) for m in members]
+    sizes = [m.cell.size for m, have in known if not all(is_calm(have, e.name) for e in metrics_of(m) if e.phase)]
+    return [f"left out, as the machine was never calm: times of {', '.join(sizes)}"] if sizes else []
 
 
 def drawn(name: str, fits: Sequence[Fit], counted: str) -> list[str]:

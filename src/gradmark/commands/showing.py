@@ -34,6 +34,14 @@ def show(run: Run, form: str, *, medians: bool = False) -> None:
         _for_people(run, summaries, form, medians)
 
 
+def show_calmness(run: Run) -> None:
+    """Prints how calm the machine was, for verbs that do not show the run's notes."""
+    from gradmark.report.model.notes import calmness
+
+    for note in calmness(run):
+        click.echo(f"\n{note.level}: {note.text}")
+
+
 def _for_tools(run: Run, form: str) -> str:
     from gradmark.report.exports import go, machines
 
@@ -49,18 +57,18 @@ def _for_people(run: Run, summaries: "Sequence[Summary]", form: str, medians: bo
     from gradmark.analyse.growth import growth
     from gradmark.report.exports import markdown
     from gradmark.report.model import sides
-    from gradmark.report.model.notes import notes
+    from gradmark.report.model.notes import calmness, notes
     from gradmark.report.model.suites import tables
     from gradmark.report.tables import terminal
 
-    said = notes(run, *growth(run), summaries)
+    said, calm = notes(run, *growth(run), summaries), list(calmness(run))
     if sides.wanted(run) and not medians:
         comparison = sides.comparison(run, summaries)
-        failures = [note for note in said if note.level == "warning"]  # the rest is in the tables
+        shown = [note for note in said if note.level == "warning" or note in calm]  # the rest is in the tables
         if form == "markdown":
-            click.echo(markdown.side_by_side(comparison, failures), nl=False)
+            click.echo(markdown.side_by_side(comparison, shown), nl=False)
         else:
-            terminal.print_comparison(comparison, failures, Console())
+            terminal.print_comparison(comparison, shown, Console())
         return
     answers = sides.answers_of(run) if sides.compares(run) else []
     if form == "markdown":

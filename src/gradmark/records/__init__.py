@@ -3,7 +3,7 @@
 All are frozen and typed; a value that could not be obtained is None, with the reason beside it, never 0.
 """
 
-from gradmark.records.analysis import Comparison, Fit, Summary, Verdict
+from gradmark.records.analysis import Comparison, Fit, Machine, Summary, Verdict
 from gradmark.records.budget import Budget
 from gradmark.records.cell import Cell, Kind, Param
 from gradmark.records.measurement import Accuracy, Instructions, Measurement, Memory, Status, TapeSize
@@ -25,6 +25,7 @@ __all__ = [
     "How",
     "Instructions",
     "Kind",
+    "Machine",
     "Measurement",
     "Memory",
     "Number",

@@ -21,6 +21,8 @@ class Summary(Record, frozen=True, kw_only=True):
     reasons: dict[str, str] = {}  # why a metric has no number
     shape: str = ""  # of the first input; numbers have none
     steady: bool = True
+    calm: bool = True  # False: no process saw a calm machine, so that its time decides nothing
+    calm_blocks: float | None = None  # of its time: the share of blocks that were calm; None in older files
     warnings: list[Warning] = []
     lacks_tool: list[str] = []  # memory, instructions: not counted because a tool is missing or failed
 
@@ -66,11 +68,20 @@ class Comparison(Record, frozen=True, kw_only=True):
     coverage: float | None = None  # how often low to high holds the truth
     p_value: float = 1.0  # two-sided; 1 where there is no test: what could not be tested is never significant
     processes: tuple[int, int] = (0, 0)  # of each arm; of pairs the rounds that both have
+    calm: tuple[bool, bool] = (True, True)  # whether a process of each arm saw a calm machine
 
     @property
     def is_interval(self) -> bool:
         """Whether low to high covers 95 % or more; else it is only the range of what was seen."""
         return self.coverage is not None and self.coverage >= CONFIDENCE
+
+
+class Machine(Record, frozen=True, kw_only=True):
+    """What the pilots of a run say of the machine. All is None in older files, which have no pilots."""
+
+    calm: float | None = None  # the share of the time measured in which it was calm
+    slowness: float | None = None  # how many times as long work takes while it is slow; None if it never was
+    core_ns: float | None = None  # what the pilot of the core takes when it is calm
 
 
 class Verdict(Record, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ class Code(StrEnum):
     UNFINISHED = "unfinished"  # work went on after the clock was read: the times are too small
     UNREPEATABLE = "unrepeatable"  # in every process forward and backward apart take far less than together
     UNSTEADY = "unsteady"  # the processes disagree
+    NEVER_CALM = "never-calm"  # no process saw a calm machine: the time is shown, and decides nothing
     OTHER = "other"  # from an older file, of which only the text is known: `reason`
 
 

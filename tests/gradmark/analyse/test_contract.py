@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from oracles.watched import never_calm
 
 from gradmark.analyse.contract import WORKLOADS, contract
 from gradmark.records import Accuracy, Cell, Measurement, Memory, Phase, Sample, TapeSize
@@ -193,3 +194,12 @@ def test_other_engines_are_not_taken_into_account():
 def test_recorded_constants_that_were_not_counted_leave_doubt():
     found = changed("constants", tape=None)
     assert verdicts(found) == but(RECORDING, "undecided")
+
+
+def test_sizes_that_were_never_timed_on_a_calm_machine_are_no_curve():
+    slow = [never_calm(m) if m.cell.params.get("n", 0) > 30 else m for m in all_good()]
+    evidence = contract(slow, "e")[BACKWARD]
+    assert (evidence.verdict, evidence.evidence) == (
+        "not measured",
+        ["backward: measured at 7 sizes of poly, 5 of them while the machine was never calm; a curve needs 3"],
+    )

@@ -2,10 +2,12 @@
 
 import doctest
 
+import msgspec
 import pytest
+from oracles.watched import all_watched, never_calm, watched
 
 from gradmark.analyse import hypotheses
-from gradmark.analyse.hypotheses import BUILT_IN, LEAST_ROUNDS, Arm, Hypothesis, judge, matches
+from gradmark.analyse.hypotheses import BUILT_IN, LEAST_ROUNDS, Arm, Hypothesis, judge, lacks_rounds, matches
 from gradmark.engines import discovery
 from gradmark.errors import GradmarkError
 from gradmark.records import Cell, Measurement, Memory, Phase, Sample, TapeSize
@@ -69,7 +71,7 @@ def test_undecided_if_the_fastest_blocks_say_otherwise():
     found = verdict(timed("a", [*SIX, 10.0]), timed("b", [x / 2 for x in SIX]))
     assert (found.verdict, found.evidence[-1]) == (
         "undecided",
-        "the rounds say one thing and the fastest blocks the other",
+        "the rounds say one thing and the fastest processes the other",
     )
 
 
@@ -166,12 +168,12 @@ def test_few_processes_decide_nothing_about_time():
     assert LEAST_ROUNDS == 6
     found = verdict(timed("a", [100.0]), timed("b", [50.0]))
     assert found.verdict == "undecided"
-    assert found.evidence[1:] == ["2.00 times as fast (one round)", "1 round: 6 or more can decide"]
+    assert found.evidence[1:] == ["2.00 times as fast (one round)", "1 calm round: 6 or more can decide"]
     found = verdict(timed("a", [100.0] * 3), timed("b", [50.0, 40.0, 80.0]))
     assert found.verdict == "undecided"
     assert found.evidence[1:] == [
         "2.50 times as fast (round by round 1.25 to 2.50, the range of 3)",
-        "3 rounds: 6 or more can decide",
+        "3 calm rounds: 6 or more can decide",
     ]
 
 
@@ -203,3 +205,33 @@ def test_an_unknown_metric_is_an_error_that_lists_the_names(name):
 
 def test_examples_run():
     assert doctest.testmod(hypotheses) == (0, 2)
+
+
+def test_a_machine_that_was_never_calm_decides_nothing_about_time():
+    found = verdict(timed("a", SIX), never_calm(timed("b", [x / 2 for x in SIX])))
+    assert found.verdict == "undecided"
+    assert found.evidence == [
+        "w on a: total 100 ns, w on b: total 50 ns",
+        "2.00 times as fast",
+        "the machine was never calm while it timed w on b; measure again",
+    ]
+    arms = [never_calm(counted(engine, memory=Memory(allocations=n))) for engine, n in (("a", 9.0), ("b", 2.0))]
+    assert verdict(*arms, metric="allocations").verdict == "supported"
+
+
+def test_only_rounds_in_which_both_were_calm_are_pairs():
+    """Nine rounds against seven, and two of the first arm were slow."""
+    first, second = timed("a", [100.0 + k for k in range(9)]), all_watched(timed("b", [50.0] * 7))
+    samples = [watched(sample, calm=4 if sample.process > 1 else 0) for sample in first.samples]
+    found = verdict(msgspec.structs.replace(first, samples=samples), second)
+    assert (found.verdict, found.evidence[-1]) == ("undecided", "5 calm rounds: 6 or more can decide")
+
+
+def test_rounds_that_were_not_calm_are_to_be_made_up_for():
+    six, slow = timed("a", SIX), all_watched(timed("b", SIX))
+    short = msgspec.structs.replace(slow, samples=[watched(slow.samples[0], calm=0), *slow.samples[1:]])
+    assert not lacks_rounds(hypothesis(), [six, slow])
+    assert lacks_rounds(hypothesis(), [six, short])
+    assert lacks_rounds(hypothesis(), [six, never_calm(slow)])
+    assert not lacks_rounds(hypothesis("allocations"), [counted("a"), counted("b")])
+    assert not lacks_rounds(hypothesis(), [six])

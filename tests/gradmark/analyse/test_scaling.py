@@ -6,6 +6,7 @@ import math
 import msgspec
 import numpy as np
 import pytest
+from oracles.watched import never_calm
 
 from gradmark.analyse import scaling
 from gradmark.analyse.scaling import fit, fits
@@ -319,3 +320,12 @@ def test_tensors_grow_against_their_work_and_not_their_calls(declared, p, counte
 def test_numbers_grow_against_operations():
     item = Measurement(cell=Cell(engine="e", workload="w", suite="s"), status="ok", operations=7)
     assert (scaling.work(item), scaling.counted_in(item)) == (7, "operations")
+
+
+def test_times_that_were_never_seen_on_a_calm_machine_are_left_out():
+    rows = [measured(n, times={"total": 100.0 * n}, tape=TapeSize(instructions=n)) for n in FOUR]
+    disturbed = never_calm(measured(10000, times={"total": 1e8}, tape=TapeSize(instructions=10000)))
+    curves = {curve.metric: curve for curve in fits([*rows[:3], disturbed], "n")}
+    assert (curves["total"].sizes, curves["total"].verdict) == (THREE, "linear")
+    assert curves["tape_instructions"].sizes == FOUR
+    assert [curve.metric for curve in fits([never_calm(row) for row in rows], "n")] == ["tape_instructions"]

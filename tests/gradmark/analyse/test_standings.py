@@ -2,8 +2,10 @@
 
 import doctest
 
+import msgspec
 import numpy as np
 import pytest
+from oracles.watched import all_watched, never_calm, watched
 
 from gradmark.analyse import standings as module
 from gradmark.analyse.standings import break_even, digits, rows_of, standings, unsettled
@@ -220,3 +222,41 @@ def test_rows_are_what_did_the_same_work():
 
 def test_examples_run():
     assert doctest.testmod(module) == (0, 2)
+
+
+# --- machines that were never calm, and processes that differ in number
+
+
+def test_what_never_saw_a_calm_machine_neither_wins_nor_loses():
+    for theirs in (0.5, 1.01, 9.0):
+        row = [measured("a", FIVE), never_calm(measured("b", [theirs * ns for ns in FIVE]))]
+        lead, other = standings(row)
+        assert (lead.outcome, lead.settled, lead.ratio, lead.pareto) == ("tied", False, 1.0, True)
+        assert (other.outcome, other.settled, other.ratio, other.pareto) == ("tied", False, theirs, False)
+        assert [(s.calm, s.processes, s.started) for s in (lead, other)] == [(True, 5, 5), (False, 0, 5)]
+        assert [cell.engine for cell in unsettled(row)] == ["a", "b"]
+
+
+def test_engines_that_were_calm_are_compared_all_the_same():
+    row = [measured("a", FIVE), never_calm(measured("b", FIVE)), measured("c", [2 * ns for ns in FIVE])]
+    assert [(s.outcome, s.settled) for s in standings(row)] == [("tied", False), ("tied", False), ("slower", True)]
+
+
+def test_a_row_that_was_never_calm_has_no_order():
+    row = [never_calm(measured("a", FIVE)), never_calm(measured("b", [3 * ns for ns in FIVE]))]
+    assert [(s.outcome, s.settled, s.pareto) for s in standings(row)] == [("tied", False, False)] * 2
+
+
+def test_nothing_is_computed_from_a_time_in_doubt():
+    row = [never_calm(measured("manual", FIVE, once=1e6)), measured("b", [2 * ns for ns in FIVE], once=1e3)]
+    assert [(s.to_hand, s.break_even) for s in standings(row)] == [(None, {}), (None, {})]
+
+
+def test_engines_may_have_different_numbers_of_processes():
+    """Twelve, of which nine were calm, against seven: the rounds that both have, and all that were calm."""
+    twelve = measured("a", [1000.0 + k for k in range(12)])
+    samples = [watched(sample, calm=4 if sample.process >= 3 else 1) for sample in twelve.samples]
+    seven = all_watched(measured("b", [1200.0 + k for k in range(7)]))
+    lead, other = standings([msgspec.structs.replace(twelve, samples=samples), seven])
+    assert (lead.total_ns, lead.outcome, lead.processes, lead.started) == (1003.0, "fastest", 9, 12)
+    assert (other.outcome, other.processes, other.rounds, other.against.processes) == ("slower", 7, 4, (4, 4))

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from oracles.watched import all_watched, never_calm
 
 from gradmark.analyse.summary import JUDGED_ABOVE_NS, UNSTEADY_SPREAD, is_steady, summarise
 from gradmark.records import Cell, Code, Instructions, Measurement, Memory, Number, Phase, Sample, Warning, metric
@@ -141,3 +142,21 @@ def test_stage_starts_without_numpy_and_scipy():
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout == "[]\n"
+
+
+# --- calm
+
+
+def test_a_cell_that_never_saw_a_calm_block_says_so_and_nothing_of_its_spread():
+    one = measurement(*(sample(total=ns) for ns in (100.0, 120.0, 150.0)))
+    found = summarise(never_calm(one))
+    assert (found.calm, found.calm_blocks, found.time.value) == (False, 0.0, 100.0)
+    assert found.warnings == [Warning(code=Code.NEVER_CALM)]
+    calm = summarise(all_watched(one, calm=3))
+    assert (calm.calm, calm.calm_blocks, [w.code for w in calm.warnings]) == (True, 0.75, [Code.UNSTEADY])
+
+
+def test_older_files_count_as_calm():
+    found = summarise(measurement(sample(total=100.0)))
+    assert (found.calm, found.calm_blocks) == (True, None)
+    assert summarise(measurement(status="crash")).calm

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles.watched import all_watched, never_calm, watched
 from scipy import stats
 
 from gradmark.analyse import unpaired
@@ -47,18 +48,18 @@ def difference(old, new):
         ([1045.0, 1046.0, 1047.0, 1048.0, 1049.0], "no difference", ""),  # all slower, by less than two sessions differ
         ([990.0, 1010.0, 1030.0, 1035.0, 1041.0], "no difference", ""),
         ([900.0, 1005.0, 1015.0, 1025.0, 1035.0], "undecided",
-         "the fastest blocks differ, but the processes of both runs overlap"),
+         "the fastest processes differ, but the processes of both runs overlap"),
         ([1001.0, 1500.0, 1510.0, 1520.0, 1530.0], "no difference", ""),  # the interval reaches 1
         ([940.0] + [1100.0] * 20, "undecided",
-         "the fastest blocks changed, but the typical process did not change with them"),
+         "the fastest process changed, but the typical process did not change with it"),
         ([1001.0] + [1300.0] * 20, "undecided",
-         "the processes differ, but the fastest blocks do not: one run may have been disturbed"),
+         "the processes differ, but the fastest ones do not: one run may have been disturbed"),
         ([1055.0, 1056.0, 1057.0, 1058.0, 1059.0], "undecided",
-         "the fastest blocks changed, but the typical process did not change with them"),  # by 5.5 and by 3.6 %
+         "the fastest process changed, but the typical process did not change with it"),  # by 5.5 and by 3.6 %
         ([1065.0, 1085.0, 1090.0, 1095.0, 1099.0], "undecided",
          "below 10 processes, changes under 7 % are not judged"),
-        ([2000.0] * 3, "undecided", "3 processes in a run; 4 or more can decide"),
-        ([2000.0], "undecided", "1 process in a run; 4 or more can decide"),
+        ([2000.0] * 3, "undecided", "3 calm processes in a run; 4 or more can decide"),
+        ([2000.0], "undecided", "1 calm process in a run; 4 or more can decide"),
     ],
 )  # fmt: skip
 def test_verdicts(times, word, reason):
@@ -205,4 +206,57 @@ def test_many_processes_take_no_time():
 
 
 def test_examples_run():
-    assert doctest.testmod(unpaired) == (0, 2)
+    assert doctest.testmod(unpaired) == (0, 3)
+
+
+# --- what the machine did
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "where"),
+    [
+        (never_calm, all_watched, "the older"),
+        (all_watched, never_calm, "the newer"),
+        (never_calm, never_calm, "either"),
+    ],
+)
+def test_a_machine_that_was_never_calm_decides_nothing(before, after, where):
+    seen = difference(before(measured(FIVE)), after(measured([2 * ns for ns in FIVE])))
+    assert (seen.verdict, seen.reason) == ("undecided", f"the machine was never calm in {where} run")
+    assert (seen.time.ratio, seen.time.calm) == (2.0, (before is all_watched, after is all_watched))
+
+
+@pytest.mark.parametrize(
+    ("ratio", "slowed", "word", "reason"),
+    [
+        (1.20, 1.0, "slower", ""),
+        (1.20, 1.004, "slower", ""),
+        (1.20, 1.04, "slower", ""),  # by 15 % of its own
+        (1.08, 1.04, "undecided", "the machine itself was 4 % slower"),
+        (1.60, 1.60, "undecided", "the machine itself was 60 % slower"),
+        (0.80, 0.90, "faster", ""),
+        (0.90, 0.92, "undecided", "the machine itself was 8 % faster"),
+        (1.00, 0.92, "undecided", "the machine itself was 8 % faster"),  # as fast on a faster machine
+        (1.00, 1.03, "no difference", ""),
+        (1.20, 1.50, "undecided", "the machine itself was 50 % slower"),
+    ],
+)
+def test_what_the_machine_explains_is_not_the_row_s(ratio, slowed, word, reason):
+    old, new = all_watched(measured(FIVE)), all_watched(measured([ratio * ns for ns in FIVE]), core_ns=10.0 * slowed)
+    seen = difference(old, new)
+    assert (seen.verdict, seen.reason, seen.machine) == (word, reason, pytest.approx(slowed))
+    assert seen.time.ratio == pytest.approx(ratio)  # what is shown is what was measured
+
+
+def test_without_pilots_the_machine_is_not_known():
+    seen = difference(measured(FIVE), all_watched(measured([2 * ns for ns in FIVE])))
+    assert (seen.verdict, seen.machine) == ("slower", None)
+
+
+def test_runs_of_six_and_of_twelve_processes():
+    """Only those that were calm count, and the fewer of the two decide how much is asked."""
+    old, new = measured([1000.0 + k for k in range(12)]), all_watched(measured([1100.0 + k for k in range(6)]))
+    samples = [watched(sample, calm=1 if sample.process == 0 else 4) for sample in old.samples]
+    seen = difference(msgspec.structs.replace(old, samples=samples), new)
+    assert (seen.verdict, seen.time.processes, seen.time.first) == ("slower", (11, 6), 1001.0)
+    assert seen.time.p_value == pytest.approx(2 / math.comb(17, 6))

@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from oracles.watched import all_watched, never_calm
 
 from gradmark.records import Cell, Environment, Measurement, Memory, Phase, Run, Sample, Settings
 from gradmark.store import runs
@@ -46,9 +47,9 @@ def compared(gradmark, tmp_path):
 
 
 LEGEND = [
-    "Times are the fastest blocks over all processes; the change is their quotient.",
+    "Times: fastest calm blocks, at one clock speed; the change is their quotient.",
     "Slower or faster: both it and the typical process changed by more than 5 %",
-    "(with fewer than 10 processes, the fastest block by 7 %), and an exact",
+    "(with fewer than 10 processes, the fastest process by 7 %), and an exact",
     "Mann-Whitney test of all processes has p ≤ 0.05.",
 ]
 
@@ -74,6 +75,7 @@ def test_all_that_is_said_of_rows(compared):
     assert lines == [
         "old old  2026-01-01T00:00:00+00:00",
         "new new  2026-01-02T00:00:00+00:00",
+        "machine not known: neither run has pilots",
         "",
         "                                        old        new    change",
         "poly/n=1000@tapegrad:program        1.00 µs    1.25 µs   +25.0 %   slower",
@@ -86,7 +88,7 @@ def test_all_that_is_said_of_rows(compared):
         "    typical process -50.0 % (97 % interval -51.4 % to -48.5 %)",
         "    p = 0.0079, 5 processes each",
         "few@tapegrad:program                1.00 µs    2.00 µs  +100.0 %   undecided",
-        "    3 processes in a run; 4 or more can decide",
+        "    3 calm processes in a run; 4 or more can decide",
         "    typical process +100.0 % (range +96.1 % to +104.0 %)",
         "    p = 0.1, 3 processes each",
         "gone@tapegrad:program                                              not in both",
@@ -158,9 +160,10 @@ def test_unlike_runs_are_told_apart_in_words_and_not_judged(gradmark, compared, 
     )
     runs.save(other, tmp_path / "other.json")
     lines = gradmark("compare", "old", "other", "--store", tmp_path).out.splitlines()
-    assert lines[2:5] == [
+    assert lines[2:6] == [
         "unlike  cpu: c, another",
         "unlike  old is quick, new is --full",
+        "machine not known: neither run has pilots",
         "Times of unlike machines or settings are shown, but not judged.",
     ]
     assert "1 not judged, 1 not in both" in lines
@@ -170,3 +173,35 @@ def test_a_run_that_is_not_there(gradmark, tmp_path):
     called = gradmark("compare", "nothing", "--store", tmp_path)
     assert called.code == 2
     assert "no run in" in called.err
+
+
+@pytest.mark.parametrize(
+    ("old_ns", "new_ns", "said"),
+    [
+        (10.0, 10.4, "machine 4 % slower in the new run, by its pilots (short fixed work)"),
+        (10.0, 9.2, "machine 8 % faster in the new run, by its pilots (short fixed work)"),
+        (10.0, 10.02, "machine as fast in both runs, to 0.5 %, by its pilots"),
+        (None, 10.0, "machine not known: the old run lacks pilots"),
+        (10.0, None, "machine not known: the new run lacks pilots"),
+    ],
+)
+def test_what_the_machine_did(compared, old_ns, new_ns, said):
+    def row(factor, core_ns):
+        one = measured("w", factor)
+        return one if core_ns is None else all_watched(one, core_ns=core_ns)
+
+    lines = compared([row(1.0, old_ns)], [row(1.08, new_ns)])
+    assert lines[2] == said
+    reason = "    the machine itself was 4 % slower"
+    assert (reason in lines) == (new_ns == 10.4)
+    taken_off = "All of that must hold with the machine's own change taken off, too."
+    assert (taken_off in lines) == ("fixed work" in said)
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_machine_that_was_never_calm(compared):
+    lines = compared([all_watched(measured("w"))], [never_calm(measured("w", 2.0))])
+    assert lines[5:7] == [
+        "w@tapegrad:program                  1.00 µs   2.00 µs?  +100.0 %   undecided",
+        "    the machine was never calm in the newer run",
+    ]

@@ -3,10 +3,12 @@
 from pathlib import Path
 
 import pytest
+from oracles.watched import watched
 
 from gradmark.analyse.hypotheses import BUILT_IN
-from gradmark.commands.hypothesis import cells_of, choose
+from gradmark.commands.hypothesis import cells_of, choose, unsettled
 from gradmark.errors import SelectionError
+from gradmark.records import Environment, Measurement, Phase, Run, Sample, Settings
 
 EXAMPLE = str(Path(__file__).parents[3] / "examples" / "hypothesis.py")
 
@@ -111,3 +113,33 @@ def test_two_files_with_workloads_of_one_name(gradmark, quick, tmp_path):
         "f on tapegrad: tape 1",
         "f on tapegrad: tape 5",
     ]
+
+
+def test_arms_that_lack_calm_rounds_are_measured_further():
+    (chosen,) = choose(("replay",))
+
+    def measured(cell, calm):
+        samples = [
+            watched(
+                Sample(
+                    process=process,
+                    phases={"total": Phase(iterations=1, block_ns=[1000.0])},
+                    once_ns={},
+                    harness_ns=0.0,
+                    clock_ns=1.0,
+                ),
+                calm=calm if process == 0 else 4,
+            )
+            for process in range(6)
+        ]
+        return Measurement(cell=cell, status="ok", samples=samples)
+
+    first, second = cells_of(*chosen)
+    environment = Environment(cpu="c", cores=1, memory_bytes=1, os="o", python="p", packages={})
+
+    def run(calm):
+        rows = [measured(first, 4), measured(second, calm)]
+        return Run(id="r", started="", environment=environment, settings=Settings(), measurements=rows)
+
+    assert unsettled(run(4), [chosen]) == []
+    assert unsettled(run(0), [chosen]) == [first, second]

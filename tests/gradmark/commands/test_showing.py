@@ -6,6 +6,7 @@ import io
 import msgspec
 import pytest
 from oracles.noisy import noisy_run
+from oracles.watched import all_watched
 
 from gradmark.commands.showing import FORMATS, show
 from gradmark.records import Run
@@ -66,3 +67,11 @@ def test_what_programs_read(shown):
     rows = list(csv.DictReader(io.StringIO(shown(MANY, "csv"))))
     assert len(rows) == len(MANY.measurements)
     assert shown(MANY, "go").startswith("goos: linux\n")
+
+
+@pytest.mark.parametrize("form", ["table", "markdown"])
+@pytest.mark.parametrize("run", [MANY, TWO])
+def test_how_calm_the_machine_was_is_said_once(shown, run, form):
+    rows = [all_watched(m, calm=3) for m in run.measurements]
+    text = shown(msgspec.structs.replace(run, measurements=rows), form)
+    assert text.count("machine: ") == text.count("calm for 75 % of the time measured") == 1

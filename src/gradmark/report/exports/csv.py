@@ -72,6 +72,13 @@ def _inside(part: str, field: str) -> Field:
     return lambda m, _s: getattr(getattr(m, part), field, None)
 
 
+def _calm_processes(summary: Summary) -> int | None:
+    """Of those, the processes whose times count; in older files all that timed the row."""
+    if summary.time is None:
+        return None
+    return summary.time.processes if summary.calm else 0
+
+
 NAMES: dict[str, Field] = {
     "row": lambda m, _s: m.cell.row,
     "suite": lambda m, _s: m.cell.suite,
@@ -85,6 +92,8 @@ NAMES: dict[str, Field] = {
     "status": lambda m, _s: m.status,
     "message": lambda m, _s: m.message,
     "processes": lambda m, _s: len(m.samples),
+    "calm_processes": lambda _m, s: _calm_processes(s),
+    "calm_blocks_share": lambda _m, s: s.calm_blocks,
     "steady": lambda _m, s: s.steady,
 }
 DECLARED: dict[str, Field] = {

@@ -1,16 +1,17 @@
 """Go: lines that benchstat and other tools of Go's benchmark format read (proposal 14313, x/perf/benchfmt).
 
 In: a run. Out: configuration, units, then one line for each process of each cell. The process is the unit of analysis
-here too, so that benchstat's statistics over lines are statistics over processes; what was computed is left out.
+here too, so that benchstat's statistics over lines are statistics over processes; what was computed is left out, and so
+are processes that saw no calm machine, if others did.
 """
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from gradmark.records import Cell, Environment, Measurement, Memory, Run, Sample
 from gradmark.records.number import OF_ROW, of_row
-from gradmark.records.times import is_timed
+from gradmark.records.times import PARTS, counting
 from gradmark.report.model.characters import one_line
 from gradmark.report.model.rows import WORDS, reading_order
 
@@ -91,28 +92,30 @@ def _failure(name: str, measurement: Measurement) -> list[str]:
 
 def _results(name: str, measurement: Measurement) -> Iterator[str]:
     counted = _counted(measurement.memory or Memory())
+    of_phase = {name: counting(measurement.samples, name) for name in (*OF_ROW, *PARTS)}
     for sample in measurement.samples:
-        timed = [*_timed(sample), *_rates(sample, measurement)]
+        own = {name for name, samples in of_phase.items() if any(sample is one for one in samples)}
+        timed = [*_timed(sample, own), *_rates(sample, own, measurement)]
         if timed:
             phase = of_row(sample.phases)
             assert phase is not None  # it was timed
             yield " ".join([name, str(phase.iterations * len(phase.block_ns)), *timed, *counted])
 
 
-def _timed(sample: Sample) -> Iterator[str]:
-    """The floor of the whole first, then of its parts; nothing if the whole was not timed."""
+def _timed(sample: Sample, own: Collection[str]) -> Iterator[str]:
+    """The floor of the whole first, then of its parts, of the phases that count; nothing if the whole does not."""
     whole = next((name for name in OF_ROW if name in sample.phases), OF_ROW[0])
     for phase, unit in ((whole, "ns/op"), ("forward", "fwd-ns/op"), ("backward", "bwd-ns/op")):
-        if is_timed(sample, phase) and math.isfinite(sample.phases[phase].floor_ns):
+        if phase in own and math.isfinite(sample.phases[phase].floor_ns):
             yield f"{_number(sample.phases[phase].floor_ns)} {unit}"
         elif phase == whole:
             return
 
 
-def _rates(sample: Sample, measurement: Measurement) -> Iterator[str]:
+def _rates(sample: Sample, own: Collection[str], measurement: Measurement) -> Iterator[str]:
     """What a tensor workload declares, over the floor of the whole."""
-    total = sample.phases.get("total")
-    if total is None or not total.block_ns or not 0 < total.floor_ns < math.inf:
+    total = sample.phases.get("total") if "total" in own else None
+    if total is None or not 0 < total.floor_ns < math.inf:
         return
     for count, unit, scale in ((measurement.flops, "GFLOP/s", 1.0), (measurement.bytes, "MB/s", 1e3)):
         if count:

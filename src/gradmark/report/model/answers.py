@@ -29,22 +29,25 @@ def answers(placed: Mapping[str, Sequence[Standing]]) -> list[str]:
 def _answer(row: Sequence[Standing]) -> str:
     leaders = [s for s in row if s.outcome != "slower"]
     slower = [s for s in row if s.outcome == "slower"]
-    first = row[0]
+    first = next((s for s in row if s.calm), row[0])
     if len(leaders) == 1:
         return f"{one_line(first.engine)}, {units.time(first.total_ns)}{_ahead(first, slower, '')}"
     together = listed([f"{one_line(s.engine)} ({units.time(s.total_ns)})" for s in leaders])
-    if any(not s.settled for s in leaders):
-        said = f"{together}: {_unsettled(min(s.rounds for s in leaders))}"
-    else:
-        said = f"{together} tie"
-    return said + _ahead(first, slower, f"{one_line(first.engine)} is ")
+    said = " tie" if all(s.settled for s in leaders) else f": {_unsettled(leaders)}"
+    return together + said + _ahead(first, slower, f"{one_line(first.engine)} is ")
 
 
-def _unsettled(processes: int) -> str:
-    """What to do where processes disagree about the order. The fewest that two engines have in common decide."""
-    more = ENOUGH if processes < ENOUGH else 2 * processes
-    does = "does" if processes == 1 else "do"
-    return f"{plural(processes, 'process')} {does} not settle the order; measure again with --processes {more}"
+def _unsettled(leaders: Sequence[Standing]) -> str:
+    """What to do where processes disagree about the order, or some never saw a calm machine."""
+    never_calm = [one_line(s.engine) for s in leaders if not s.calm]
+    if never_calm:
+        return f"not settled, as the machine was never calm while {listed(never_calm)} ran; measure again"
+    fewest = min(leaders, key=lambda s: s.processes)
+    more = ENOUGH if fewest.started < ENOUGH else 2 * fewest.started
+    calm = "calm " if fewest.processes < fewest.started else ""
+    does = "does" if fewest.processes == 1 else "do"
+    processes = plural(fewest.processes, f"{calm}process")
+    return f"{processes} {does} not settle the order; measure again with --processes {more}"
 
 
 def _ahead(leader: Standing, slower: Sequence[Standing], subject: str) -> str:

@@ -10,15 +10,18 @@ from typing import NamedTuple
 import msgspec
 
 from gradmark import units
+from gradmark.analyse.calm import is_calm
 from gradmark.analyse.summary import UNSTEADY_SPREAD
 from gradmark.records import Number, Record, metric
 from gradmark.records.metric import Metric
 from gradmark.records.number import OF_ROW
 from gradmark.report.model.characters import some
 from gradmark.report.model.rows import WORDS, Row
+from gradmark.report.model.words import TIMES
 
 MISSING = "n/a"
 DERIVED = "~"
+NEVER_CALM = "?"
 # Of a phase that the sessions of other engines declare: nobody knows of it on this one.
 UNDECLARED = "the engine does not have this phase"
 
@@ -130,7 +133,7 @@ def applies(row: Row, column: Column) -> bool:
 
 
 def _text(row: Row, column: Column) -> str:
-    """The number with its unit, marked if it is computed from others; n/a if it is missing."""
+    """The number with its unit, marked if it is computed from others or in doubt; n/a if it is missing."""
     if not applies(row, column):
         return ""
     entry = metric_of(row, column)
@@ -139,12 +142,13 @@ def _text(row: Row, column: Column) -> str:
     number = row.numbers[entry.name]
     if column.key == MEDIAN.key:
         return median_text(number)
-    return number_text(entry, number)
+    return number_text(entry, number, calm=is_calm(row.numbers, entry.name))
 
 
-def number_text(entry: Metric, number: Number) -> str:
-    """A number as every table shows it."""
-    return (DERIVED if number.how == "derived" else "") + units.text(entry.unit, number.value)
+def number_text(entry: Metric, number: Number, *, calm: bool = True) -> str:
+    """A number as every table shows it; `calm` is whether those that it was computed from were."""
+    doubt = "" if calm and number.calm else NEVER_CALM
+    return (DERIVED if number.how == "derived" else "") + units.text(entry.unit, number.value) + doubt
 
 
 def median_text(number: Number) -> str:
@@ -170,7 +174,7 @@ def legend(rows: Sequence[Row], shown: Sequence[Column]) -> list[str]:
     headers = {column.key for column in shown}
     lines = []
     if any(row.time for row in fine):
-        lines.append("times: fastest block over all processes; ratios and rates are computed from them")
+        lines.append(f"times: {TIMES}; ratios and rates come from them")
     if "spread" in headers:
         beyond = f"; unsteady beyond {units.above(UNSTEADY_SPREAD)}" if any(not row.steady for row in fine) else ""
         lines.append(f"spread: how far the typical process lies above the fastest{beyond}")
@@ -179,6 +183,8 @@ def legend(rows: Sequence[Row], shown: Sequence[Column]) -> list[str]:
     shown_metrics = [(row, entry) for row in fine for c in shown if applies(row, c) and (entry := metric_of(row, c))]
     if any(row.numbers[entry.name].how == "derived" for row, entry in shown_metrics):
         lines.append(f"{DERIVED} computed: one part of an iteration is total − the other part")
+    if any(not is_calm(row.numbers, entry.name) for row, entry in shown_metrics):
+        lines.append(f"{NEVER_CALM} the machine was never calm while this was timed: it decides nothing")
     return [*lines, *_gaps(fine, shown)]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from gradmark import units
+from gradmark.analyse.calm import machine
 from gradmark.analyse.growth import Curves
 from gradmark.analyse.suspects import Suspect
 from gradmark.analyse.suspects import sentence as suspected
@@ -16,12 +17,14 @@ from gradmark.records.measurement import LACKING
 from gradmark.records.metric import REGISTRY, harness_ns, metric
 from gradmark.report.model.characters import listed, one_line, plural, some
 from gradmark.report.model.rows import WORDS, Row, lacking, rows
-from gradmark.report.model.words import sentence
+from gradmark.report.model.words import LOOK, sentence
 
 # A gradient that sums a thousand rounded terms can be off by about as many units; beyond that digits are being lost.
 ULPS_LIMIT = 1000
 # Less than a byte per iteration is a cache that grew once during the pass, not something that every iteration leaves.
 LEAK_LIMIT_BYTES = 1.0
+# So much of the time a machine is calm that nobody need think of it, and so little that few blocks are left.
+CALM_ENOUGH, HARDLY_CALM = 0.995, 0.2
 # A variant of an engine is named after it; nothing else says that they belong together.
 FRESH = ":fresh"
 
@@ -44,6 +47,7 @@ def notes(
     fine = [row for row in shown if row.status == "ok"]
     every_note = [
         *_failures(shown, run.settings),
+        *_never_calm(fine),
         *_unsteady(fine),
         *_growth(curves, suspects),
         *_inaccurate(fine),
@@ -53,6 +57,7 @@ def notes(
         *_uncounted(fine),
         *_other_warnings(shown),
         *unfinished(run),
+        *calmness(run),
         *_devices(run),
         *_workers(run),
         *_harness(run),
@@ -129,8 +134,20 @@ def _after_failure(row: Row, settings: Settings) -> str:
             return f"Run it alone: {_command(row)}; `--format json` shows the whole message."
 
 
+def _never_calm(fine: list[Row]) -> Iterator[Note]:
+    rows_in_doubt = [row.place for row in fine if not row.calm]
+    if rows_in_doubt:
+        yield _warning(
+            f"never calm: {plural(len(rows_in_doubt), 'row')} of {len(fine)}: {some(rows_in_doubt)}. The machine was "
+            "slow all the while: these times, marked ?, decide nothing. Measure again when less else runs; "
+            f"{LOOK}."
+        )
+
+
 def _unsteady(fine: list[Row]) -> Iterator[Note]:
-    unsteady = sorted((row for row in fine if not row.steady), key=lambda row: -(row.value("spread") or 0.0))
+    unsteady = sorted(
+        (row for row in fine if row.calm and not row.steady), key=lambda row: -(row.value("spread") or 0.0)
+    )
     if unsteady:
         names = [f"{row.place} {units.above(row.value('spread') or 0.0)}" for row in unsteady]
         yield _warning(
@@ -205,6 +222,8 @@ def _reuse(fine: list[Row]) -> Iterator[Note]:
         fresh = by_place.get((suite, workload, engine + FRESH))
         if fresh is None or row.time is None or fresh.time is None or row.time.value <= 0:
             continue
+        if not (row.calm and fresh.calm):
+            continue
         text = (
             f"reuse: {workload} takes {units.time(row.time.value)} on {engine} and {units.time(fresh.time.value)} on "
             f"{fresh.engine}, {units.times(fresh.time.value / row.time.value)} times as long"
@@ -231,7 +250,7 @@ def _other_warnings(shown: list[Row]) -> Iterator[Note]:
     places: dict[str, list[str]] = {}
     for row in shown:
         for warning in row.warnings:
-            if warning.code is not Code.UNSTEADY:  # said above, once for all rows
+            if warning.code not in (Code.UNSTEADY, Code.NEVER_CALM):  # said above, once for all rows
                 places.setdefault(one_line(sentence(warning)), []).append(row.place)
     for text, where in places.items():
         yield _warning(f"{some(where)}: {text}")
@@ -257,6 +276,29 @@ def unfinished(run: Run) -> Iterator[Note]:
         ]
         yield _warning(
             f"unfinished: of {plural(len(run.planned), 'row')}, {listed(parts)}. {command} continues the run."
+        )
+
+
+def calmness(run: Run) -> Iterator[Note]:
+    """How calm the machine was, in one sentence or two; nothing if nothing was timed."""
+    seen = machine(run.measurements)
+    if seen.calm is None:
+        if any(m.samples for m in run.measurements):
+            yield _info(
+                "machine: not watched by pilots, as in older runs; all blocks count as calm, at any clock speed."
+            )
+        return
+    if seen.calm >= CALM_ENOUGH:
+        yield _info("machine: calm all the time.")
+        return
+    slow = f"; when slow, work took {seen.slowness:.1f} times as long" if seen.slowness else ""
+    share = f"for {100 * seen.calm:.0f} % of the time measured{slow}. Times are of calm blocks"
+    if seen.calm >= HARDLY_CALM:
+        yield _info(f"machine: calm {share}.")
+    else:
+        yield _warning(
+            f"machine: calm only {share}, of which there were few. Close other programs, or measure again later; "
+            f"{LOOK}."
         )
 
 

@@ -9,12 +9,13 @@ from gradmark import units
 from gradmark.analyse.operators import Operation, operations
 from gradmark.records import Measurement, Record
 from gradmark.report.model.characters import one_line
-from gradmark.report.model.columns import MISSING
+from gradmark.report.model.columns import MISSING, NEVER_CALM
 
 NOTES = {
     "scalar": "Each number is what one call adds to a loop of 50 additions; errors are those of its derivative.",
     "tensor": "Each number is what one call adds to the sum of 64×64 numbers; errors are those of its derivative.",
 }
+IN_DOUBT = f"{NEVER_CALM}: the machine was never calm while it was timed; measure again."
 
 
 class OperatorLine(Record, frozen=True, kw_only=True):
@@ -58,15 +59,18 @@ def operator_table(engine: str, rows: Sequence[Operation], dtype: str | None) ->
     }
 
     def line(operation: Operation) -> OperatorLine:
+        def doubt(unit: str) -> str:
+            return NEVER_CALM if unit == "time" and not operation.calm else ""
+
         if operation.problem:
             return OperatorLine(name=one_line(operation.name), problem=one_line(operation.problem))
         read = [(unit, read_number(operation)) for unit, read_number in numbers.values()]
-        texts = [MISSING if number is None else units.text(unit, number) for unit, number in read]
+        texts = [MISSING if number is None else units.text(unit, number) + doubt(unit) for unit, number in read]
         return OperatorLine(name=one_line(operation.name), numbers=[number for _, number in read], texts=texts)
 
     return OperatorTable(
         title=one_line(f"{engine}, tensors, {dtype}" if dtype else f"{engine}, scalars"),
         heads=list(numbers),
         lines=[line(operation) for operation in rows],
-        note=NOTES["tensor" if dtype else "scalar"],
+        note=NOTES["tensor" if dtype else "scalar"] + ("" if all(o.calm for o in rows) else f" {IN_DOUBT}"),
     )

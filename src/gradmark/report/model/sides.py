@@ -14,18 +14,19 @@ from gradmark.analyse.summary import summarise
 from gradmark.records import Measurement, Record, Run, Settings, Summary
 from gradmark.report.model.answers import answers
 from gradmark.report.model.characters import listed, one_line, plural
-from gradmark.report.model.columns import MISSING, cells, columns
+from gradmark.report.model.columns import MISSING, NEVER_CALM, cells, columns
 from gradmark.report.model.rows import WORDS, Row, lacking, reading_order, row
+from gradmark.report.model.words import TIMES
 
 # Fewer engines are easier to read as rows.
 LEAST_ENGINES = 3
 TO_FASTEST = "× fastest"
-FASTEST, TIED, UNSETTLED = "◀", "=", "?"
+FASTEST, TIED, UNSETTLED = "◀", "=", NEVER_CALM
 # A first call that takes as long as so many others is worth a sentence.
 SLOW_START = 1000
 LEGEND = [
-    f"{FASTEST} fastest; {TIED} tied with the fastest; {UNSETTLED} too few processes to tell it from the fastest",
-    "times: fastest block over all processes; ~ computed: one part of an iteration is total − the other part",
+    f"{FASTEST} fastest; {TIED} tied with the fastest; {UNSETTLED} not told from the fastest yet",
+    f"times: {TIMES}; ~ computed: one part of an iteration is total − the other part",
     "× by hand: against `manual`, whose derivatives are written by hand",
     "n/a: the engine does not have it or does not say; `--format csv` has the reason for each",
     "Pareto-optimal ●: no other engine is as good in time, peak memory and digits, and better in one of them",
@@ -167,7 +168,7 @@ def _side(task: str, rows: list[Row], standing: list[Standing]) -> Side:
         title=one_line(task),
         engines=[r.engine for r in shown],
         lines=[line for line in lines if set(line[1]) - {MISSING, ""}],
-        remarks=[*_failures(rows, places), *_break_even(standing)],
+        remarks=[*_never_calm(standing), *_failures(rows, places), *_break_even(standing)],
         best={TO_FASTEST: [is_best(places[r.cell.engine]) for r in shown]},
     )
 
@@ -188,8 +189,14 @@ def is_best(standing: Standing) -> bool:
 
 _STANDINGS: dict[str, Callable[[Standing], str]] = {
     TO_FASTEST: lambda s: units.times(s.ratio) + mark(s),
-    "× by hand": lambda s: MISSING if s.to_hand is None else units.times(s.to_hand),
+    "× by hand": lambda s: MISSING if s.to_hand is None else units.times(s.to_hand) + ("" if s.calm else NEVER_CALM),
 }
+
+
+def _never_calm(standing: list[Standing]) -> list[str]:
+    """Whose times decide nothing."""
+    engines = [one_line(s.engine) for s in standing if not s.calm]
+    return [f"{NEVER_CALM} the machine was never calm while {listed(engines)} ran"] if engines else []
 
 
 def _failures(rows: list[Row], places: dict[str, Standing]) -> list[str]:

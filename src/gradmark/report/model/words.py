@@ -1,10 +1,15 @@
-"""Words: warnings as sentences. A warning is a code and numbers until here.
+"""Words: what a time is, and warnings as sentences. A warning is a code and numbers until here.
 
 In: a warning. Out: one sentence or two that say what is wrong and what to do.
 """
 
 from gradmark import units
 from gradmark.records import Code, Warning
+
+# What every time is, in legends and captions.
+TIMES = "fastest calm blocks, at one clock speed"
+# What to do about a machine that was slow.
+LOOK = "`gradmark doctor` shows the machine's states"
 
 
 def sentence(warning: Warning) -> str:
@@ -30,5 +35,7 @@ def sentence(warning: Warning) -> str:
             )
         case Code.UNSTEADY:
             return f"The typical process lies {100 * numbers['spread']:.0f} % above the fastest."
+        case Code.NEVER_CALM:
+            return f"The machine was never calm: the time is shown, and decides nothing. Measure again; {LOOK}."
         case Code.OTHER:
             return warning.reason

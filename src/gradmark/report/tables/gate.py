@@ -10,6 +10,7 @@ from gradmark import units
 from gradmark.records.finding import Finding, FindingCode, Gate, Word
 from gradmark.records.metric import metric
 from gradmark.report.model.characters import one_line, plural
+from gradmark.report.model.words import LOOK
 
 # In the order in which a reader wants them, a line each; a pass is only counted, and new cells share a line.
 ORDER: list[Word] = ["fail", "inconclusive", "improved"]
@@ -140,6 +141,7 @@ SENTENCES: dict[FindingCode, Callable[[Finding], str]] = {
     FindingCode.NEVER_CALM: lambda _: "the machine was never calm for both builds; `gradmark doctor` shows its states",
     FindingCode.LOST: lambda finding: f"stopped working while it was timed: {_status(finding)}",
     FindingCode.UNFINISHED: lambda _: "work goes on after the clock is read, so the times are too short",
+    FindingCode.NEVER_CALM: lambda _: f"the machine was never calm while it was timed; measure again: {LOOK}",
 }
 
 

@@ -138,7 +138,13 @@ def _grid(table: Table, shown: Sequence[Column], console: "Console") -> "Grid":
     for row in table.rows:
         texts = cells(row, shown)
         # What is wrong or in doubt is coloured; the marks say the same without colour.
-        style = "red" if row.status not in ("ok", "unsupported", "skipped") else "none" if row.steady else "yellow"
+        style = (
+            "red"
+            if row.status not in ("ok", "unsupported", "skipped")
+            else "none"
+            if row.steady and row.calm
+            else "yellow"
+        )
         grid.add_row(*(_text(texts[column.key], style) for column in shown))
     return grid
 

@@ -5,6 +5,7 @@ import io
 from typing import Any
 
 import pytest
+from oracles.watched import never_calm, watched
 
 from gradmark.records import Code, Run, Warning, metric
 from gradmark.report.exports.csv import csv
@@ -29,6 +30,7 @@ def test_csv_has_all_numbers_of_a_cell(make: Any) -> None:
         "engine": "tapegrad",
         "status": "ok",
         "processes": "2",
+        "calm_processes": "2",
         "steady": "true",
         **{f"{phase}_ns": ns for phase, ns in timed.items()},
         **{f"{phase}_how": "measured" for phase in timed},
@@ -139,3 +141,16 @@ def test_csv_has_what_tensors_have(make: Any) -> None:
         "2000000000.0",
         "2048",
     ]
+
+
+def test_csv_says_how_calm_it_was(make: Any) -> None:
+    rows = make.totals(2500.0, 2600.0)
+    mixed = make.measurement(make.cell(n=1), samples=[watched(rows[0], calm=3, blocks=4), watched(rows[1], calm=0)])
+    slow = never_calm(make.measurement(make.cell(n=2), samples=rows))
+    keys = ("processes", "calm_processes", "calm_blocks_share", "warnings")
+    assert [[row[key] for key in keys] for row in read(make.run(mixed, slow, make.failed("crash")))] == [
+        ["2", "1", "0.375", ""],
+        ["2", "0", "0.0", "The machine was never calm: the time is shown, and decides nothing. Measure again; "
+         "`gradmark doctor` shows the machine's states."],
+        ["0", "", "", ""],
+    ]  # fmt: skip

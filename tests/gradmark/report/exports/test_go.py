@@ -1,9 +1,11 @@
 import re
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles.watched import never_calm, watched
 
 from gradmark.records import Environment, Memory, Phase, Sample, Settings
 from gradmark.report.exports.go import benchmark_name, render
@@ -235,3 +237,22 @@ def test_rates_of_tensors(make: Any) -> None:
     assert first.parts == ["Mlp", "batch=128", "engine=tapegrad", "dtype=float32"]
     assert (first.values["GFLOP/s"], first.values["MB/s"]) == (4, 2000)
     assert not {"GFLOP/s", "MB/s"} & second.values.keys()
+
+
+def test_processes_that_saw_no_calm_machine_have_no_line_if_others_have(make: Any) -> None:
+    samples = [
+        watched(sample, calm=calm) for sample, calm in zip(make.totals(2500.0, 2400.0, 2600.0), (4, 0, 4), strict=True)
+    ]
+    results = parse(render(make.run(make.measurement(samples=samples)))).results
+    assert [result.values["ns/op"] for result in results] == [2500, 2600]
+    none = never_calm(make.measurement(samples=samples))
+    assert [result.values["ns/op"] for result in parse(render(make.run(none))).results] == [2500, 2400, 2600]
+
+
+def test_a_part_that_was_not_calm_is_left_out_of_its_line(make: Any) -> None:
+    first, second = (watched(sample) for sample in make.totals(2500.0, 2600.0))
+    slow = msgspec.structs.replace(
+        second, phases={**second.phases, "forward": watched(second, calm=0).phases["forward"]}
+    )
+    results = parse(render(make.run(make.measurement(samples=[first, slow])))).results
+    assert [result.values.get("fwd-ns/op") for result in results] == [2000, None]

@@ -1,7 +1,9 @@
 import json
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
+from oracles.watched import never_calm
 
 from gradmark.records import Accuracy, Cell, Environment, Measurement, Memory, Phase, Run, Sample, Settings
 from gradmark.records.finding import Finding, FindingCode, Gate
@@ -116,3 +118,9 @@ def test_json_has_the_sentences():
     gate = Gate(against="b", findings=[Finding(cell="c", metric="status", word="new", code=FindingCode.NEW)])
     (finding,) = json.loads(machines.json(gate))["findings"]
     assert (finding["code"], finding["reason"]) == ("new", "not in the baseline; `gradmark baseline update` adds it")
+
+
+def test_times_of_a_machine_that_was_never_calm_are_left_out(finished_run):
+    """An alert of the other tool would be a failure that nobody measured."""
+    run = msgspec.structs.replace(finished_run, measurements=[never_calm(finished_run.measurements[0])])
+    assert [finding.metric for finding in machines.of_run(run).findings] == ["allocations", "gradient_error"]

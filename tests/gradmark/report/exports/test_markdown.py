@@ -31,7 +31,7 @@ def test_a_table(make: Any) -> None:
         " | 0.50 ulp | 7.00 µs |\n"
         "| a\\|b\\`c\\`/n=10 | \\<b\\>\\*x\\*\\_ |  |  |  | timed out |  |  |  |  |  |  |  |  |\n"
         "\n"
-        "- times: fastest block over all processes; ratios and rates are computed from them\n"
+        "- times: fastest calm blocks, at one clock speed; ratios and rates come from them\n"
         "- spread: how far the typical process lies above the fastest\n"
         "- \\~ computed: one part of an iteration is total − the other part\n"
         "- n/a allocs (poly/n=20): no_memray\n"

@@ -9,9 +9,10 @@ from gradmark.report.model.answers import answers
 
 
 def standing(
-    engine: str, total_ns: float, outcome: Any = "slower", *, settled: bool = True, rounds: int = 5
+    engine: str, total_ns: float, outcome: Any = "slower", *, settled: bool = True, processes: int = 5, **fields: Any
 ) -> Standing:
-    return Standing(engine=engine, total_ns=total_ns, ratio=1.0, outcome=outcome, settled=settled, rounds=rounds)
+    counts = {"processes": processes, "started": processes, "rounds": processes, **fields}
+    return Standing(engine=engine, total_ns=total_ns, ratio=1.0, outcome=outcome, settled=settled, **counts)
 
 
 def answer(*row: Standing) -> str:
@@ -41,7 +42,7 @@ def test_the_next_and_the_last_are_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settled", "rounds", "said"),
+    ("settled", "processes", "said"),
     [
         (True, 5, " tie"),
         (False, 2, ": 2 processes do not settle the order; measure again with --processes 6"),
@@ -49,8 +50,10 @@ def test_the_next_and_the_last_are_named() -> None:
         (False, 10, ": 10 processes do not settle the order; measure again with --processes 20"),
     ],
 )
-def test_ties(settled: bool, rounds: int, said: str) -> None:
-    row = [standing(name, ns, "tied", settled=settled, rounds=rounds) for name, ns in (("a", 1000.0), ("b", 1020.0))]
+def test_ties(settled: bool, processes: int, said: str) -> None:
+    row = [
+        standing(name, ns, "tied", settled=settled, processes=processes) for name, ns in (("a", 1000.0), ("b", 1020.0))
+    ]
     assert answer(*row) == f"a (1.00 µs) and b (1.02 µs){said}"
     assert answer(*row, standing("c", 3000.0)).endswith("; a is 3.00 times as fast as c")
 
@@ -66,5 +69,28 @@ def test_times_that_the_harness_swallowed_give_no_nonsense() -> None:
 
 
 def test_the_fewest_processes_leave_it_open() -> None:
-    row = [standing("a", 1e3, "tied", settled=False, rounds=6), standing("b", 1.3e3, "tied", settled=False, rounds=2)]
+    row = [
+        standing("a", 1e3, "tied", settled=False, processes=6),
+        standing("b", 1.3e3, "tied", settled=False, processes=2),
+    ]
     assert answer(*row).endswith(": 2 processes do not settle the order; measure again with --processes 6")
+
+
+def test_processes_that_saw_no_calm_machine_do_not_count() -> None:
+    row = [
+        standing("a", 1e3, "tied", settled=False, processes=9),
+        standing("b", 1.3e3, "tied", settled=False, processes=3, started=9),
+    ]
+    assert answer(*row).endswith(": 3 calm processes do not settle the order; measure again with --processes 18")
+
+
+def test_an_engine_that_was_never_calm_leads_nobody() -> None:
+    row = [
+        standing("a", 1e3, "tied", settled=False),
+        standing("b", 0.9e3, "tied", settled=False, calm=False, processes=0),
+        standing("c", 3e3),
+    ]
+    assert answer(*row) == (
+        "b (900 ns) and a (1.00 µs): not settled, as the machine was never calm while b ran; measure again; "
+        "a is 3.00 times as fast as c"
+    )

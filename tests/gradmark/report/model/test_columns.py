@@ -3,12 +3,13 @@
 from typing import Any
 
 import pytest
+from oracles.watched import never_calm
 
 from gradmark.records import Accuracy, Instructions, Memory, Number, TapeSize
 from gradmark.records.metric import REGISTRY
 from gradmark.report.model.columns import all_columns, cells, columns, interval_text, legend, median_text
 
-TIMES = "times: fastest block over all processes; ratios and rates are computed from them"
+TIMES = "times: fastest calm blocks, at one clock speed; ratios and rates come from them"
 SPREAD = "spread: how far the typical process lies above the fastest"
 COMPUTED = "~ computed: one part of an iteration is total − the other part"
 
@@ -256,3 +257,17 @@ def test_unusual_dtypes_and_devices_are_in_the_name(make: Any) -> None:
 def test_the_legend_says_why_a_rate_is_missing(make: Any) -> None:
     lines = explained(make.row(make.tensor()), make.row(make.tensor(make.tensor_cell("sum"), flops=None)))
     assert lines[1:] == ["n/a rate (sum/batch=128): the workload does not declare its flops"]
+
+
+def test_times_of_a_machine_that_was_never_calm_are_marked(make: Any) -> None:
+    times = {"forward": 2000.0, "total": 2500.0}
+    calm, slow = make.row(), make.row(never_calm(make.measurement(samples=[make.sample(times=times)])))
+    shown = [
+        column for column in columns([calm, slow]) if column.key in ("forward", "backward", "total", "allocations")
+    ]
+    assert list(cells(slow, shown).values()) == ["2.00 µs?", "~500 ns?", "2.50 µs?", "0"]
+    assert legend([calm, slow], shown) == [
+        TIMES,
+        COMPUTED,
+        "? the machine was never calm while this was timed: it decides nothing",
+    ]

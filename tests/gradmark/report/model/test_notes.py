@@ -3,13 +3,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from oracles.watched import all_watched, never_calm
 
 from gradmark import units
 from gradmark.analyse.growth import Curves
 from gradmark.analyse.scaling import swept
 from gradmark.analyse.suspects import Suspect, sentence
 from gradmark.records import Accuracy, Code, Fit, Instructions, Measurement, Memory, Run, Settings, Warning
-from gradmark.report.model.notes import Note, notes
+from gradmark.report.model.notes import Note, calmness, notes
 
 
 def said(run: Run, curves: Sequence[Curves] = (), suspects: Sequence[Suspect] = ()) -> list[tuple[str, str]]:
@@ -17,8 +18,8 @@ def said(run: Run, curves: Sequence[Curves] = (), suspects: Sequence[Suspect] = 
 
 
 def without_harness(found: list[Note]) -> list[Note]:
-    """The notes but for the one that every run with times has."""
-    return [note for note in found if not note.text.startswith("harness:")]
+    """The notes but for the two that every run with times has."""
+    return [note for note in found if not note.text.startswith(("harness:", "machine:"))]
 
 
 def memory(allocations: float = 0.0, leaked_bytes: float = 0.0) -> Memory:
@@ -36,7 +37,8 @@ def fit(metric: str, verdict: Any) -> Fit:
 def test_what_the_harness_takes_is_said(make: Any) -> None:
     run = make.run(make.measurement())
     (sample,) = {sample.harness_ns for sample in run.measurements[0].samples}
-    (note,) = notes(run, [], [])
+    machine, note = notes(run, [], [])
+    assert machine.text.startswith("machine:")
     assert note.level == "info"
     assert note.text.startswith(
         f"harness: an empty call takes {units.time(sample)} here. This is subtracted from each call"
@@ -394,3 +396,52 @@ def test_commands_can_be_pasted(make: Any) -> None:
 def test_summaries_that_were_made_are_taken(make: Any) -> None:
     run = make.run(make.measurement(memory=memory(leaked_bytes=48.0)))
     assert notes(run, [], []) == notes(run, [], [], make.summaries(run))
+
+
+# --- how calm the machine was
+
+
+def test_rows_that_never_saw_a_calm_machine_are_one_note(make: Any) -> None:
+    slow = [never_calm(make.measurement(make.cell(n=n), samples=make.totals(2500.0, 5000.0, 5000.0))) for n in (1, 2)]
+    found = said(make.run(*slow, make.measurement(make.cell(n=3))))
+    assert found == [
+        (
+            "warning",
+            "never calm: 2 rows of 3: poly/n=1 on tapegrad, poly/n=2 on tapegrad. The machine was slow all the while: "
+            "these times, marked ?, decide nothing. Measure again when less else runs; `gradmark doctor` shows the "
+            "machine's states.",
+        )
+    ]
+
+
+def test_what_reuse_is_worth_is_not_said_of_a_machine_that_was_never_calm(make: Any) -> None:
+    rows = [make.measurement(make.cell(engine=engine)) for engine in ("tapegrad", "tapegrad:fresh")]
+    assert any(text.startswith("reuse:") for _, text in said(make.run(*rows)))
+    assert not any(text.startswith("reuse:") for _, text in said(make.run(never_calm(rows[0]), rows[1])))
+
+
+@pytest.mark.parametrize(
+    ("calm", "level", "text"),
+    [
+        (100, "info", "calm all the time."),
+        (83, "info", "calm for 83 % of the time measured; when slow, work took 1.6 times as long. Times are of calm "
+         "blocks."),
+        (20, "info", "calm for 20 % of the time measured; when slow, work took 1.6 times as long. Times are of calm "
+         "blocks."),
+        (8, "warning", "calm only for 8 % of the time measured; when slow, work took 1.6 times as long. Times are of "
+         "calm blocks, of which there were few. Close other programs, or measure again later; `gradmark doctor` shows "
+         "the machine's states."),
+    ],
+)  # fmt: skip
+def test_how_calm_the_machine_was(make: Any, calm: int, level: str, text: str) -> None:
+    run = make.run(all_watched(make.measurement(), calm=calm, blocks=100))
+    assert list(calmness(run)) == [Note(level=level, text=f"machine: {text}")]
+    assert [note for note in notes(run, [], []) if "machine:" in note.text] == list(calmness(run))
+
+
+def test_a_run_without_pilots_says_so(make: Any) -> None:
+    (note,) = calmness(make.run(make.measurement()))
+    assert note.text == (
+        "machine: not watched by pilots, as in older runs; all blocks count as calm, at any clock speed."
+    )
+    assert list(calmness(make.run(make.failed("crash")))) == []

@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from gradmark.analyse.operators import Operation
+from oracles.watched import never_calm
+
+from gradmark.analyse.operators import Operation, operations
 from gradmark.report.model.operators import OperatorLine, operator_table, operator_tables
 
 
@@ -27,3 +29,20 @@ def test_a_table_for_each_engine_and_dtype(make: Any) -> None:
     ]
     titles = [table.title for table in operator_tables([make.measurement(cell) for cell in cells])]
     assert titles == ["tapegrad, scalars", "torch, tensors, a", "torch, tensors, b"]
+
+
+def test_times_of_a_machine_that_was_never_calm_are_marked() -> None:
+    found = [Operation("exp", 20.0, 8.5, 0.0, 24.0, 0.7, calm=False), Operation("tan", 10.0, 4.0, 0.0, 24.0, 0.7)]
+    table = operator_table("tapegrad", found, None)
+    assert table.lines[0].texts == ["20 ns?", "8.50 ns?", "0", "24 B", "0.70 ulp"]
+    assert table.lines[1].texts[:2] == ["10 ns", "4 ns"]
+    assert table.note.endswith("its derivative. ?: the machine was never calm while it was timed; measure again.")
+
+
+def test_an_operation_is_as_calm_as_the_function_without_it(make: Any) -> None:
+    def measured(operation: str) -> Any:
+        return make.measurement(make.cell("operator", "tapegrad", None, params={"operation": operation}))
+
+    for slow, marked in (("exp", ["exp"]), ("nothing", ["exp", "tan"])):
+        rows = [never_calm(measured(name)) if name == slow else measured(name) for name in ("nothing", "exp", "tan")]
+        assert [o.name for o in operations(rows, "tapegrad") if not o.calm] == marked

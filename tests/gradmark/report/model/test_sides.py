@@ -3,6 +3,7 @@
 import io
 from typing import Any
 
+from oracles.watched import never_calm
 from rich.console import Console
 
 from gradmark.records import Run, Settings
@@ -203,3 +204,18 @@ def test_the_answers_come_last_on_a_terminal_and_first_in_markdown(make: Any) ->
     text = side_by_side(found, [])
     assert text.startswith(f"- {answer}\n\n### poly/n=10\n\n|  | a | b | c |\n| --- | ---: | ---: | ---: |\n")
     assert "| × fastest | 1.00◀ | 2.00 | 3.00 |" in text
+
+
+def test_an_engine_that_was_never_calm_is_shown_and_wins_nothing(make: Any) -> None:
+    run = run_of(make, ("a", 1000.0), ("b", 900.0), ("manual", 3000.0))
+    first, second, third = run.measurements
+    found = comparison(make.run(first, never_calm(second), third))
+    row, summary = found.sides
+    assert row.engines == ["b", "a", "manual"]
+    assert lines(row)["total"] == ["900 ns?", "1.00 µs", "3.00 µs"]
+    assert lines(row)["× fastest"] == ["0.90?", "1.00?", "3.00"]
+    assert lines(row)["× by hand"] == ["0.30?", "0.33", "1.00"]
+    assert lines(row)["Pareto"] == ["", "●", ""]
+    assert row.remarks[0] == "? the machine was never calm while b ran"
+    assert row.best == {"× fastest": [False, False, False]}
+    assert dict(zip(summary.engines, lines(summary)["not settled"], strict=True)) == {"a": "1", "b": "1", "manual": "0"}

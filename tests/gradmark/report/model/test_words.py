@@ -25,6 +25,11 @@ SENTENCES = {
         Warning(code=Code.UNSTEADY, numbers={"spread": 0.34}),
         "The typical process lies 34 % above the fastest.",
     ),
+    Code.NEVER_CALM: (
+        Warning(code=Code.NEVER_CALM),
+        "The machine was never calm: the time is shown, and decides nothing. Measure again; `gradmark doctor` shows "
+        "the machine's states.",
+    ),
     Code.OTHER: (Warning(code=Code.OTHER, reason="The clock is coarse."), "The clock is coarse."),
 }
 

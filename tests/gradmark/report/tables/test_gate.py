@@ -101,6 +101,11 @@ def finding(code, metric="total", **numbers):
             finding(FindingCode.LOST, statuses=("ok", "timeout"), detail="60 s"),
             "stopped working while it was timed: timeout, was ok: 60 s",
         ),
+        (
+            finding(FindingCode.NEVER_CALM),
+            "the machine was never calm while it was timed; measure again: `gradmark doctor` shows the machine's "
+            "states",
+        ),
         (finding(None, reason="in words"), "in words"),
     ],
 )

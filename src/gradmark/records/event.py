@@ -65,7 +65,10 @@ class GrowingRun:
         match event:
             case Inspected(measurement=measurement):
                 self._measured[measurement.cell.id] = measurement
-                self._samples.setdefault(measurement.cell.id, list(measurement.samples))
+                if measurement.cell.id not in self._samples:
+                    self._samples[measurement.cell.id] = []
+                    for sample in measurement.samples:
+                        self.add(Sampled(cell=measurement.cell.id, sample=sample))
             case Sampled(cell=cell, sample=sample):
                 self._samples[cell].append(sample)
                 self._learn(sample)

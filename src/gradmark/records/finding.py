@@ -43,7 +43,6 @@ class FindingCode(StrEnum):
     NEVER_CALM = "never-calm"  # no pair had calm blocks on both sides
     LOST = "lost"  # it stopped working while it was timed
     UNFINISHED = "unfinished"  # work went on after the clock was read
-    NEVER_CALM = "never-calm"  # no process saw a calm machine
 
 
 class Finding(Record, frozen=True, kw_only=True):

@@ -138,7 +138,6 @@ SENTENCES: dict[FindingCode, Callable[[Finding], str]] = {
     FindingCode.NEAR: _of_a_time(f"may or may not be within the budget; {DECIDE}"),
     FindingCode.SPLIT: _of_a_time(f"the pairs disagree; {DECIDE}"),
     FindingCode.UNCONFIRMED: _of_a_time(f"the second measurement does not confirm it; {DECIDE}"),
-    FindingCode.NEVER_CALM: lambda _: "the machine was never calm for both builds; `gradmark doctor` shows its states",
     FindingCode.LOST: lambda finding: f"stopped working while it was timed: {_status(finding)}",
     FindingCode.UNFINISHED: lambda _: "work goes on after the clock is read, so the times are too short",
     FindingCode.NEVER_CALM: lambda _: f"the machine was never calm while it was timed; measure again: {LOOK}",

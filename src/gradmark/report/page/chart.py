@@ -9,9 +9,14 @@ from typing import Literal
 from gradmark.records import Record
 from gradmark.records.metric import Metric
 
+# The letter of zero: what is common lies among those that are one byte long. Numbers far below it have letters of their
+# own, so that none is a control character. The largest is still below the code points that are half a letter.
+ZERO, BELOW, FARTHEST = 70, 60_000, 49_000
+NOTHING = chr(BELOW)  # in place of a number
+
 Unit = Literal["time", "bytes", "count", ""]
-# points: marks, with whiskers where a spread is known. line, dashed: curves. dots: many small marks.
-Style = Literal["points", "open", "line", "dashed", "joined", "dots", "change"]
+# points: marks, with whiskers where a spread is known. line, dashed: curves.
+Style = Literal["points", "open", "line", "dashed", "joined", "change"]
 
 
 class Axis(Record, frozen=True, kw_only=True):
@@ -24,7 +29,7 @@ class Axis(Record, frozen=True, kw_only=True):
 
 
 class Series(Record, frozen=True, kw_only=True):
-    """One entry of the legend; `colour` is the place of its engine. Of dots, x is the place of the first."""
+    """One entry of the legend; `colour` is the place of its engine."""
 
     name: str
     x: list[float]
@@ -35,14 +40,34 @@ class Series(Record, frozen=True, kw_only=True):
     high: list[float] = []  # where the whisker of each point ends
 
 
+class Course(Record, frozen=True, kw_only=True):
+    """How pilots of one kind are written: in parts of their reference, above it. Up to a limit they are calm."""
+
+    parts: int
+    limit: int
+
+
+class Blocks(Record, frozen=True, kw_only=True):
+    """Every block of a phase, process after process. Block times are written as so many steps above the lowest."""
+
+    processes: list[tuple[int, int]]  # the number of each, and how many blocks it has
+    low: float  # nanoseconds, as the next three
+    step: float
+    top: float  # where the axis ends; what took longer is drawn there
+    shown: float | None = None  # the number that is made of these blocks
+    pilots: dict[str, Course] = {}  # by what they load; none in older files
+
+
 class View(Record, frozen=True, kw_only=True):
-    """One choice of what is drawn. The summary says the same in words; where nothing can be drawn, it says why."""
+    """One choice of what is drawn: series or blocks. The summary says the same in words; the answer stands above it."""
 
     keys: list[str]
     summary: str
     x: Axis
     y: Axis
     series: list[Series]
+    answer: str = ""
+    blocks: Blocks | None = None
 
 
 class Chart(Record, frozen=True, kw_only=True):
@@ -53,6 +78,10 @@ class Chart(Record, frozen=True, kw_only=True):
     selects: list[str]
     views: list[View]
     missing: str = ""  # why there are no views
+    # For each view, as `letters` writes them: the times of the blocks, and by what they load the pilots before and
+    # after each. They are not in the views because they compress better by themselves.
+    times: list[str] = []
+    pilots: dict[str, list[str]] = {}
 
 
 def unit_of(entry: Metric) -> Unit:
@@ -71,17 +100,10 @@ def short(number: float) -> float:
     return int(rounded) if rounded.is_integer() else rounded  # which is written without its fraction
 
 
-def shorts(numbers: Sequence[float]) -> list[float]:
-    """The same of many: a page has a hundred thousand samples, most of them long enough for whole numbers.
+def letters(numbers: Sequence[int]) -> str:
+    """Whole numbers above -1000, a letter for each: half as long as digits and commas once it is compressed.
 
-    >>> shorts([123456.0, 1234.5678, 99999.0])
-    [123500, 1235, 100000]
+    >>> letters([-38, 0, 55])
+    ' F}'
     """
-    if min(numbers, default=0.0) < 1000:
-        return [short(number) for number in numbers]
-    import numpy as np
-
-    values = np.array(numbers)
-    steps = 10.0 ** (np.floor(np.log10(values)) - 3)
-    rounded: list[float] = (np.rint(values / steps) * steps).astype(np.int64).tolist()
-    return rounded
+    return "".join([chr(ZERO + min(n, FARTHEST) if n >= 32 - ZERO else BELOW + n) for n in numbers])

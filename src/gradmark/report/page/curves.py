@@ -1,6 +1,6 @@
-"""Curves: cost against size with its fit, and the raw samples of every process.
+"""Curves: cost against size with its fit.
 
-In: material. Out: the charts of the sections on scaling and on samples.
+In: material. Out: the chart of the section on scaling.
 """
 
 from gradmark import units
@@ -8,14 +8,12 @@ from gradmark.analyse.growth import LEAST_SIZES
 from gradmark.analyse.scaling import counted_in, swept, work
 from gradmark.records import Fit, Measurement, Number, metric
 from gradmark.records.metric import Metric
-from gradmark.records.times import WHOLE, is_timed
-from gradmark.report.model.characters import one_line, plural
+from gradmark.records.times import WHOLE
+from gradmark.report.model.characters import one_line
 from gradmark.report.model.columns import number_text
-from gradmark.report.page.chart import Axis, Chart, Series, View, short, shorts, unit_of
-from gradmark.report.page.material import Entry, Material
+from gradmark.report.page.chart import Axis, Chart, Series, View, short, unit_of
+from gradmark.report.page.material import Material
 
-# With one phase of 880 rows, 176,000 samples, a page is 4.8 MB (benchmarks/report.py); it is to stay below 8.
-MOST_SAMPLES = 180_000
 CURVE_POINTS = 20
 
 # What one curve is drawn through: each size with the number of its row.
@@ -113,53 +111,3 @@ def _typical(number: Number) -> float:
 
 def _spread(number: Number) -> str:
     return "" if number.spread is None else f", spread {units.above(number.spread)}"
-
-
-def samples(material: Material) -> Chart:
-    """One view for each cell and phase: every timed block, process after process."""
-    timed = [entry for entry in material.fine if any(s.phases for s in entry.measurement.samples)]
-    count = sum(len(p.block_ns) for e in timed for s in e.measurement.samples for p in s.phases.values())
-    views = []
-    for entry in timed:
-        phases = _phases(entry.measurement)
-        views += [_dots(entry, phase) for phase in (phases[:1] if count > MOST_SAMPLES else phases)]
-    left = f" This run has {count:,} samples: one phase of each row is shown, the run file has all."
-    return Chart(
-        id="samples-chart",
-        title="Every timed block, process after process." + (left if count > MOST_SAMPLES else ""),
-        selects=["Row", "Phase"],
-        views=views,
-        missing="" if views else "No row has a time.",
-    )
-
-
-def _phases(measurement: Measurement) -> list[str]:
-    """The phases that were timed, the whole first."""
-    timed = [
-        entry.name
-        for entry in metric.metrics_of(measurement)
-        if entry.phase and any(is_timed(sample, entry.name) for sample in measurement.samples)
-    ]
-    return sorted(timed, key=lambda name: name != WHOLE)
-
-
-def _dots(entry: Entry, phase: str) -> View:
-    timed = [(s.process, s.phases[phase].block_ns) for s in entry.measurement.samples if is_timed(s, phase)]
-    times = shorts([ns for _, blocks in timed for ns in blocks])
-    series, begin = [], 1
-    for process, blocks in timed:
-        end = begin + len(blocks)
-        ys = times[begin - 1 : end - 1]
-        name = f"process {process + 1}"
-        series.append(Series(name=name, x=[float(begin)], y=ys, style="dots", colour=process))
-        begin = end
-    fastest = [min(blocks) for _, blocks in timed]
-    apart = f"; those of the processes lie between that and {units.time(max(fastest))}" if len(fastest) > 1 else ""
-    return View(
-        keys=[one_line(entry.row.cell.id), phase],
-        summary=f"{plural(len(series), 'process')}, {plural(begin - 1, 'block')}. "
-        f"The fastest block took {units.time(min(fastest))}{apart}.",
-        x=Axis(title="block, in the order of measuring"),
-        y=Axis(title=f"{phase}, time of an iteration", unit="time"),
-        series=series,
-    )

@@ -13,7 +13,7 @@ import msgspec
 
 from gradmark.report.page.page import Page
 
-SCRIPTS = ("table.js", "plots.js", "loading.js", "page.js")
+SCRIPTS = ("table.js", "plots.js", "blocks.js", "loading.js", "page.js")
 
 
 def render(page: Page) -> str:
@@ -56,4 +56,4 @@ def data(page: Page) -> str:
 
 def packed(text: str) -> str:
     """Compressed, in letters that have no meaning in HTML; plotly alone takes 5 MB as it is, and 2 MB so."""
-    return base64.b64encode(gzip.compress(text.encode(), compresslevel=5, mtime=0)).decode()
+    return base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode()

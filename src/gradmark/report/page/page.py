@@ -21,6 +21,7 @@ from gradmark.report.page.cards import Card, cards
 from gradmark.report.page.chart import Chart
 from gradmark.report.page.history import history
 from gradmark.report.page.material import NOTED, Material
+from gradmark.report.page.samples import samples
 
 
 class Growth(Record, frozen=True, kw_only=True):
@@ -92,7 +93,7 @@ def page(runs: Sequence[Run], gate: Verdict | None = None, own: Sequence[Hypothe
         operators=heat.operators(material),
         memory=bars.memory(material),
         accuracy=points.accuracy(material),
-        samples=curves.samples(material),
+        samples=samples(material),
         engines=heat.side_by_side(material),
         first_call=points.first_call(material),
         pareto=points.pareto(material),

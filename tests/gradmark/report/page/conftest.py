@@ -87,6 +87,26 @@ def generated(make: Any) -> Run:
 
 
 @pytest.fixture(scope="session")
+def watched(make: Any) -> Run:
+    """A row between pilots of both kinds, in which the machine was slow for one block; a row that was never calm."""
+
+    def sample(process: int, core: list[tuple[float, float]]) -> Sample:
+        phase = Phase(
+            iterations=10,
+            block_ns=[1050.0, 1060.0, 1070.0, 9000.0],
+            pilots={"core": core, "memory": [(8000.0, 10_000.0)] * 4},
+            reference={"core": 10_000.0, "memory": 8000.0},
+        )
+        return Sample(process=process, phases={"total": phase}, once_ns={}, harness_ns=30.0, clock_ns=1.0)
+
+    calm, slow = (10_500.0, 10_600.0), (10_000.0, 16_300.0)
+    return make.run(
+        make.measurement(make.cell("poly"), samples=[sample(process, [calm] * 3 + [slow]) for process in range(2)]),
+        make.measurement(make.cell("tree"), samples=[sample(0, [slow] * 4)]),
+    )
+
+
+@pytest.fixture(scope="session")
 def material(several: Run) -> Material:
     return Material([several])
 
@@ -101,6 +121,14 @@ def chromium() -> Iterator[Any]:
         browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def written_watched(watched: Run, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The page of a run with pilots, as an address."""
+    path = tmp_path_factory.mktemp("watched") / "report.html"
+    path.write_text(render(page([watched])), encoding="utf-8")
+    return path.as_uri()
 
 
 @pytest.fixture(scope="session")

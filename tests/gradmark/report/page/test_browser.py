@@ -20,12 +20,12 @@ def opened(chromium: Any, written: str) -> Iterator[Open]:
     """Opens the page; at the end no error may have been said, and nothing fetched."""
     pages, said = [], []
 
-    def open_page(width: int = 1280, scheme: str = "light", plots: bool = True) -> Any:
+    def open_page(width: int = 1280, scheme: str = "light", plots: bool = True, address: str = written) -> Any:
         page = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
         page.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("request", lambda request: None if request.url.startswith("file:") else said.append(request.url))
-        page.goto(written)
+        page.goto(address)
         if plots:
             page.wait_for_selector("html[data-plots=ready]", state="attached")
         pages.append(page)
@@ -182,6 +182,63 @@ def test_plots_follow_the_choice(opened: Open) -> None:
     figure.get_by_label("Metric").select_option("tape")
     assert "tapegrad grows as n^0.00" in figure.locator(".summary").text_content()
     assert "tapegrad grows as n^0.00" in figure.locator("[role=img]").get_attribute("aria-label")
+
+
+def legend(figure: Any) -> list[str]:
+    found: list[str] = figure.locator(".legendtext").all_text_contents()
+    return found
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_samples_say_in_which_state_the_machine_was(opened: Open, written_watched: str, width: int) -> None:
+    page = opened(width, address=written_watched)
+    figure = page.locator("#samples-chart")
+    figure.scroll_into_view_if_needed()
+    figure.locator(".main-svg").first.wait_for()
+    answer = figure.locator(".answer")
+    assert answer.is_visible()
+    assert answer.text_content() == (
+        "75 % of the blocks were calm; slow pilots took 1.6 times as long as on a calm machine (median). "
+        "The number shown, 1.00 µs, is made of the calm ones."
+    )
+    assert answer.text_content() in figure.locator("[role=img]").get_attribute("aria-label")
+    assert legend(figure) == ["calm", "machine was slow", "the number shown, 1.00 µs"]
+    assert figure.locator(".annotation-text").all_text_contents() == [
+        "pilots, calm up to 1.06× (dotted line)", "memory pilots, calm up to 1.50× (dotted line)"
+    ]  # fmt: skip
+    figure.get_by_label("Row").select_option("tree/n=10@tapegrad")
+    assert answer.text_content().startswith("The machine was never calm: no block was calm; ")
+    assert legend(figure) == ["machine was slow", "the number shown, 1.05 µs"]
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_each_block_says_its_times_and_its_pilots(opened: Open, written_watched: str) -> None:
+    page = opened(address=written_watched)
+    page.evaluate("drawAll()")
+    found = page.evaluate(
+        "document.querySelector('#samples-chart .plot').data.filter(one => one.text)"
+        ".map(one => [one.name, one.yaxis, one.marker.symbol, one.x.length, one.text[0]])"
+    )
+    memory = "memory pilots 1.00× and 1.25×"
+    assert found == [
+        ["machine was slow", "y", "triangle-up-open", 2,
+         "process 1, block 4: machine was slow<br>9.00 µs as measured, not corrected and not counted<br>"
+         f"pilots 1.00× and 1.63×<br>{memory}"],
+        ["calm", "y", "circle", 6,
+         f"process 1, block 1: calm<br>1.05 µs as measured, 1.00 µs corrected<br>pilots 1.05× and 1.06×<br>{memory}"],
+        ["machine was slow", "y2", "x-thin-open", 2, "process 1, after block 4: 1.63×"],
+        ["calm", "y2", "circle", 14, "process 1, before block 1: 1.05×"],
+        ["calm", "y3", "circle", 16, "process 1, before block 1: 1.00×"],
+    ]  # fmt: skip
+
+
+def test_samples_without_pilots_are_of_an_unknown_state(opened: Open) -> None:
+    page = opened()
+    figure = page.locator("#samples-chart")
+    figure.scroll_into_view_if_needed()
+    figure.locator(".main-svg").first.wait_for()
+    assert figure.locator(".answer").text_content().startswith("This file has no pilots: ")
+    assert legend(figure) == ["state unknown", "the number shown, 1.00 µs"]
 
 
 def test_dark_follows_the_system_and_the_button(opened: Open) -> None:

@@ -1,12 +1,18 @@
-from gradmark.report.page.chart import short, shorts
+from gradmark.report.page.chart import BELOW, FARTHEST, NOTHING, ZERO, letters, short
 
 
-def test_four_digits_are_kept_one_by_one_and_many_at_once() -> None:
-    numbers = [1000.0, 1234.5, 99994.9, 99995.1, 123456.0, 7.77777e9]
-    assert shorts(numbers) == [1000, 1234, 99990, 100000, 123500, 7778000000]
-    assert shorts(numbers) == [short(number) for number in numbers]
+def test_four_digits_are_kept() -> None:
+    assert [short(number) for number in (1234.5, 99995.1, 0.123456, 7.77777e9)] == [1234, 100000, 0.1235, 7778000000]
 
 
-def test_small_numbers_keep_their_fractions() -> None:
-    assert shorts([0.123456, 999.96, 5000.0]) == [0.1235, 1000, 5000]
-    assert shorts([]) == []
+def test_every_number_has_a_letter_of_its_own_that_is_text() -> None:
+    numbers = range(-999, FARTHEST + 1)
+    written = letters(numbers)
+    assert len(set(written) | {NOTHING}) == len(numbers) + 1
+    assert all(ord(letter) >= 32 for letter in written)
+    assert written.encode().decode() == written
+    assert [ord(one) - BELOW if ord(one) > BELOW - 1000 else ord(one) - ZERO for one in written] == list(numbers)
+
+
+def test_what_is_too_large_is_the_largest() -> None:
+    assert letters([FARTHEST, FARTHEST + 1, 10**9]) == 3 * chr(ZERO + FARTHEST)

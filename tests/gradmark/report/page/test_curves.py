@@ -1,6 +1,5 @@
 from typing import Any
 
-from gradmark.records import Run
 from gradmark.report.page import curves
 from gradmark.report.page.material import Material
 
@@ -40,40 +39,3 @@ def test_too_few_sizes_say_what_to_do(make: Any) -> None:
     assert chart.missing == (
         "No workload was measured at 4 sizes or more. `gradmark scale poly` or `gradmark run --full` measures enough."
     )
-
-
-def test_every_block_is_a_dot(material: Material) -> None:
-    chart = curves.samples(material)
-    assert [view.keys[1] for view in chart.views[:4]] == ["total", "primal", "forward", "backward"]
-    view = chart.views[0]
-    assert view.keys[0] == "poly/n=10@tapegrad"
-    assert [(one.x, one.y) for one in view.series] == [
-        ([1], [1000, 1010, 1020]), ([4], [1040, 1050, 1060]), ([7], [1080, 1090, 1100])
-    ]  # fmt: skip
-    assert view.summary == (
-        "3 processes, 9 blocks. The fastest block took 1.00 µs; those of the processes lie between that and 1.08 µs."
-    )
-
-
-def test_too_many_samples_are_said(several: Run, monkeypatch: Any) -> None:
-    monkeypatch.setattr(curves, "MOST_SAMPLES", 10)
-    chart = curves.samples(Material([several]))
-    assert {view.keys[1] for view in chart.views} == {"total"}
-    assert "one phase of each row is shown, the run file has all" in chart.title
-
-
-def test_no_samples(make: Any) -> None:
-    assert curves.samples(Material([make.run(make.failed("crash"))])).missing == "No row has a time."
-
-
-def test_the_fastest_block_is_said_as_the_table_says_it(make: Any) -> None:
-    """1004.9 in four digits is 1005, which would be said as 1.01 µs; the table says 1.00 µs."""
-    row = make.measurement(samples=[make.sample(times={"total": 1004.9})])
-    material = Material([make.run(row)])
-    assert material.entries[0].texts(material.columns)["total"] == "1.00 µs"
-    assert curves.samples(material).views[0].summary == "1 process, 2 blocks. The fastest block took 1.00 µs."
-
-
-def test_phases_that_an_engine_declares_are_drawn(make: Any) -> None:
-    row = make.measurement(samples=[make.sample(times={"setup": 10.0, "total": 100.0})])
-    assert [view.keys[1] for view in curves.samples(Material([make.run(row)])).views] == ["total", "setup"]

@@ -61,14 +61,14 @@ function trace(series, view, narrow) {
     mode: series.style === "joined" ? "lines+markers" : line ? "lines" : "markers",
     line: { color: colour, width: 2, dash: series.style === "dashed" ? "dash" : "solid" },
     marker: {
-      color: colour, size: series.style === "dots" ? 5 : series.style === "change" ? 16 : 9,
+      color: colour, size: series.style === "change" ? 16 : 9,
       symbol: series.style === "change" ? "diamond-open" : SYMBOLS[Math.max(series.colour, 0) % SYMBOLS.length] + (series.style === "open" ? "-open" : ""),
       line: { width: series.style === "change" ? 3 : 1, color: colour },
     },
     hoverinfo: line && series.style !== "joined" ? "skip" : series.text.length ? "text" : "x+y+name",
     text: series.text.map(plain),
     // Where there is little room, the legend has each engine once.
-    showlegend: series.style !== "dots" && !(narrow && series.style !== "points" && twin),
+    showlegend: !(narrow && series.style !== "points" && twin),
   };
   if (series.high.length) {
     drawn.error_y = {
@@ -80,28 +80,33 @@ function trace(series, view, narrow) {
 }
 
 function filled(view) {
-  const series = view.series.map((one) => {
-    const x = one.style === "dots" ? one.y.map((_, place) => one.x[0] + place) : one.x;
-    return { ...SERIES, ...one, x };
-  });
+  const series = view.series.map((one) => ({ ...SERIES, ...one }));
   return { ...view, x: { ...AXIS, ...view.x }, y: { ...AXIS, ...view.y }, series };
+}
+
+function seriesPlot(view, narrow) {
+  const traces = view.series.map((one) => trace(one, view, narrow));
+  const values = (key) => traces.flatMap((one) => one[key]);
+  const below = narrow || view.series.length > 14;
+  return {
+    traces, xaxis: axis(view.x, values("x"), narrow), yaxis: axis(view.y, values("y"), narrow),
+    legend: below ? { orientation: "h", y: -0.25, x: 0, yanchor: "top", font: { size: 10 } } : { x: 1.01, y: 1 },
+  };
 }
 
 function draw(figure) {
   const view = filled(figure.view);
   const place = figure.querySelector(".plot");
+  place.classList.toggle("pilots", Boolean(view.blocks?.pilots));
   const narrow = place.clientWidth < 560;
-  const traces = view.series.map((one) => trace(one, view, narrow));
-  const values = (key) => traces.flatMap((one) => one[key]);
+  const { traces, ...parts } = view.blocks ? blocksPlot(view, narrow) : seriesPlot(view, narrow);
   const layout = {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: variable("--text"), family: "system-ui, sans-serif", size: narrow ? 11 : 13 },
-    margin: { l: 10, r: 10, t: 10, b: 10 }, xaxis: axis(view.x, values("x"), narrow), yaxis: axis(view.y, values("y"), narrow), hovermode: "closest",
-    hoverlabel: { align: "left", namelength: -1 },
-    legend: narrow || view.series.length > 14 ? { orientation: "h", y: -0.25, x: 0, yanchor: "top", font: { size: 10 } } : { x: 1.01, y: 1 },
-    showlegend: view.series.some((one) => one.style !== "dots"),
+    margin: { l: 10, r: 10, t: 10, b: 10 }, hovermode: "closest", hoverlabel: { align: "left", namelength: -1 }, showlegend: true, ...parts,
   };
-  place.setAttribute("aria-label", `${view.keys.join(", ")} ${view.summary}`);
+  place.setAttribute("aria-label", [...view.keys, view.answer, view.summary].filter(Boolean).join(" "));
   figure.querySelector(".summary").textContent = view.summary;
+  if (view.answer) figure.querySelector(".answer").textContent = view.answer;
   Plotly.react(place, traces, layout, { responsive: true, displaylogo: false, displayModeBar: false });
 }
 
@@ -120,6 +125,7 @@ function setUp(figure, chart) {
     for (let next = level; next < selects.length; next++) fill(next);
     const keys = selects.map((select) => select.value);
     figure.view = chart.views.find((view) => keys.every((key, at) => view.keys[at] === key));
+    if (chart.times) figure.view.unrolled ??= unrolled(figure.view.blocks, chart, chart.views.indexOf(figure.view));
     draw(figure);
   };
   selects.forEach((select, level) => select.addEventListener("change", () => choose(level + 1)));

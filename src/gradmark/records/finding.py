@@ -40,9 +40,9 @@ class FindingCode(StrEnum):
     NEAR = "near"  # so close to the budget that the noise hides on which side
     SPLIT = "split"  # beyond the budget, but the pairs do not agree
     UNCONFIRMED = "unconfirmed"  # beyond the budget, but not both times
-    NEVER_CALM = "never-calm"  # no pair had calm blocks on both sides
     LOST = "lost"  # it stopped working while it was timed
     UNFINISHED = "unfinished"  # work went on after the clock was read
+    NEVER_CALM = "never-calm"  # no pair had calm blocks on both sides
 
 
 class Finding(Record, frozen=True, kw_only=True):

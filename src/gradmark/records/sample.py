@@ -1,6 +1,7 @@
 """The sample: what one process measured. The process is the unit of analysis."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Literal
 
 import msgspec
@@ -12,8 +13,11 @@ from gradmark.records.warning import Warning
 How = Literal["measured", "derived"]
 
 
-class Phase(Record, frozen=True, kw_only=True):
-    """Timed blocks of one phase in one process: mean nanoseconds per iteration of each, harness subtracted."""
+class Phase(Record, frozen=True, kw_only=True, dict=True):
+    """Timed blocks of one phase in one process: mean nanoseconds per iteration of each, harness subtracted.
+
+    What is computed from them is computed once: a page asks for it a thousand times.
+    """
 
     iterations: int
     block_ns: list[float]
@@ -28,12 +32,12 @@ class Phase(Record, frozen=True, kw_only=True):
         """Whether pilots say which blocks were calm. In older files none do."""
         return bool(self.pilots and self.reference)
 
-    @property
+    @cached_property
     def calm(self) -> list[int]:
         """The places of the blocks that were calm; of all, if there were no pilots."""
         return pilots.calm_blocks(self.pilots, self.reference, len(self.block_ns))
 
-    @property
+    @cached_property
     def is_calm(self) -> bool:
         """Whether enough blocks were calm for this process to have a time; nobody knows better in older files."""
         if not self.watched:
@@ -41,14 +45,14 @@ class Phase(Record, frozen=True, kw_only=True):
         long = min(self.block_ns, default=0.0) * self.iterations > pilots.LONG_BLOCK_NS
         return len(self.calm) >= (1 if long else pilots.LEAST_CALM)
 
-    @property
+    @cached_property
     def calm_ns(self) -> list[float]:
         """The calm blocks at the clock of the reference; all blocks as they are, where too few were calm."""
         if not self.watched or not self.is_calm:
             return self.block_ns
         return pilots.corrected(self.block_ns, self.pilots, self.reference)
 
-    @property
+    @cached_property
     def floor_ns(self) -> float:
         """What the fastest tenth of the calm blocks reached; of older files the fastest block."""
         return pilots.fast(self.calm_ns) if self.watched else min(self.block_ns)

@@ -1,9 +1,9 @@
 """Times: from the blocks of all processes to one number for each phase.
 
-The number is the fastest block over all processes: noise only ever adds, so on shared machines it is the steadiest. A
-part of an iteration never exceeds the whole: where a part's fastest block does, the machine was never calm while that
-part was timed, and the part is computed as the whole less the other part. A difference that is within the noise of the
-whole is not told.
+The time of a process is what the fastest tenth of its calm blocks reached, at the clock of the run's reference; the
+number is the least over the processes. What disturbs a program makes it slower, so this is what repeats best. A part of
+an iteration never exceeds the whole: where it does, the machine was not calm enough while that part was timed, and the
+part is computed as the whole less the other part. A difference that is within the noise of the whole is not told.
 """
 
 from collections.abc import Mapping, Sequence

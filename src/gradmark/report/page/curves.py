@@ -75,7 +75,7 @@ def _curves(
         keys=[workload, entry.title],
         summary="; ".join(said) + "." + (" Zeros have no place on a logarithmic axis." if zero else ""),
         x=Axis(title=f"n: {counted_in(members[0][1][0])}", unit="count", log=True),
-        y=Axis(title=f"{entry.title}, fastest block" if entry.phase else entry.title, unit=unit_of(entry), log=True),
+        y=Axis(title=entry.title + (", fastest calm blocks" if entry.phase else ""), unit=unit_of(entry), log=True),
         series=series,
     )
 

@@ -83,7 +83,7 @@ def _view(cell: str, members: Sequence[History], kept: Histories, runs: Sequence
         keys=[one_line(cell), entry.title],
         summary=" ".join(said),
         x=Axis(title="run", names=[_named(run) for run in runs]),
-        y=Axis(title=f"{entry.title}, fastest block" if entry.phase else entry.title, unit=unit_of(entry)),
+        y=Axis(title=f"{entry.title}, fastest calm blocks" if entry.phase else entry.title, unit=unit_of(entry)),
         series=drawn,
     )
 

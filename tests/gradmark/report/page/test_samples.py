@@ -76,7 +76,7 @@ def test_calm_and_slow_blocks_with_the_pilots_of_both(make: Any) -> None:
     chart = chart_of(make, phase(blocks, [CALM, CALM, CALM, SLOW]), phase(blocks, [CALM, CALM, CALM, CALM]))
     assert list(chart.pilots) == ["core"]
     assert numbers(chart.pilots["core"][0]) == [0, 20, 0, 20, 0, 20, 10, 600, 0, 20, 0, 20, 0, 20, 0, 20]
-    assert blocks_of(chart).pilots == {"core": Course(parts=1000, limit=60)}
+    assert blocks_of(chart).pilots == {"core": Course(parts=1000, limit=100)}
     assert chart.views[0].answer == (
         "87 % of the blocks were calm; slow pilots took 1.6 times as long as on a calm machine (median). "
         "The number shown, 1.00 µs, is made of the calm ones."
@@ -105,11 +105,11 @@ def test_memory_pilots_are_beside_those_of_the_core(make: Any) -> None:
     assert chart.views[0].answer.startswith("75 % of the blocks were calm; slow pilots took 1.5 times as long")
 
 
-@pytest.mark.parametrize(("ns", "thousandths"), [(10_600.0, 60), (10_600.1, 61), (10_644.0, 61), (10_650.1, 70)])
+@pytest.mark.parametrize(("ns", "thousandths"), [(11_000.0, 100), (11_000.1, 101), (11_044.0, 101), (11_050.1, 110)])
 def test_rounding_moves_no_pilot_over_the_limit(make: Any, ns: float, thousandths: int) -> None:
     part = phase([1000.0] * 4, [CALM, CALM, CALM, (10_000.0, ns)])
     assert numbers(chart_of(make, part).pilots["core"][0])[-1] == thousandths
-    assert (3 in part.calm) == (thousandths <= 60)
+    assert (3 in part.calm) == (thousandths <= 100)
 
 
 def test_a_row_that_never_was_calm_says_so(make: Any) -> None:

@@ -1,7 +1,6 @@
 """Scripts under benchmarks/: one is named like a module of Python's; others judge how far numbers can be trusted."""
 
 import importlib
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -159,37 +158,3 @@ def test_one_iteration_is_what_a_worker_times(script):
     one_iteration = script("one_iteration")
     assert one_iteration.cell_of("reuse@tapegrad:fresh").engine == "tapegrad:fresh"
     assert one_iteration.iteration("poly/n=10@tapegrad")() is None
-
-
-@pytest.mark.slow
-def test_a_simulated_machine_that_is_always_calm_is_measured_as_it_is():
-    code = (
-        f"import sys; sys.path.append({str(BENCHMARKS)!r}); import two_states as t; import numpy as np; "
-        "(row,) = t.simulate('exponential', 1.0, 0.0, [(1.0, 0.0)], seed=1); "
-        "assert (row.none, row.miss) == (0.0, 0.0), (row.none, row.miss); "
-        "assert row.false < 0.01, row.false; "
-        "assert abs(np.median(row.said['pilots']) - 1.0) < 0.01, row.said['pilots']"
-    )
-    called = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (called.returncode, called.stderr) == (0, "")
-
-
-@pytest.mark.parametrize(
-    ("floors", "measured", "stops"),
-    [
-        ([1.0, 1.01, 1.014, 1.2, 1.3, 1.4], 6, True),
-        ([1.0, 1.01, 1.016, 1.2, 1.3, 1.4], 6, False),
-        ([1.0, 1.0, 1.0, 1.0, 1.0], 5, False),
-        ([1.0, 1.0], 11, False),
-        ([], 12, True),
-    ],
-)
-def test_a_cell_is_measured_until_its_third_fastest_process_is_close(floors, measured, stops):
-    spec = importlib.util.spec_from_file_location("two_states", BENCHMARKS / "two_states.py")
-    two_states = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = two_states
-    try:
-        spec.loader.exec_module(two_states)
-    finally:
-        del sys.modules[spec.name]
-    assert two_states.enough(floors, measured) is stops

@@ -226,11 +226,11 @@ def test_recorded_pilots_have_a_reference():
 
 # Blocks, calm blocks, processes with a time, and the time of the cell to four digits.
 FOUND = {
-    "chain/f=exp": (2940, 1966, 14, 11060.0),
-    "poly/n=100": (2793, 1510, 13, 3989.0),
-    "add_chain/n=1000": (2765, 1840, 14, 20010.0),
-    "mlp_step/batch=8/width=32": (2800, 2005, 16, 28160.0),
-    "broadcast_add/n=1024": (2856, 1427, 10, 427300.0),
+    "chain/f=exp": (2940, 2094, 15, 11060.0),
+    "poly/n=100": (2793, 2038, 14, 3989.0),
+    "add_chain/n=1000": (2765, 2106, 14, 20010.0),
+    "mlp_step/batch=8/width=32": (2800, 2515, 16, 28160.0),
+    "broadcast_add/n=1024": (2856, 1857, 14, 426900.0),
 }
 
 
@@ -254,14 +254,16 @@ def test_busy_rounds_move_medians_and_not_floors():
         rule: [abs(rule(phases[:8]) / rule(phases[8:]) - 1.0) for phases in recorded().values()]
         for rule in (floor, typical)
     }
-    assert [round(100.0 * share, 1) for share in moved[floor]] == [0.6, 0.1, 0.5, 3.2, 0.1]
+    assert [round(100.0 * share, 1) for share in moved[floor]] == [0.6, 0.1, 0.5, 2.9, 0.1]
     assert [round(100.0 * share, 1) for share in moved[typical]] == [5.6, 7.8, 0.2, 6.7, 17.2]
 
 
 def test_a_process_without_calm_blocks_has_no_time():
     processes = recorded()["broadcast_add/n=1024"]
-    assert [len(phase.calm) for phase in processes] == [0, 8, 12, 0, 0, 0, 0, 130, 201, 169, 196, 206, 138, 0, 169, 198]
-    assert [k for k, phase in enumerate(processes) if not phase.is_calm] == [0, 3, 4, 5, 6, 13]
+    assert [len(phase.calm) for phase in processes] == [
+        0, 13, 104, 0, 149, 89, 28, 132, 201, 172, 196, 206, 141, 59, 169, 198
+    ]  # fmt: skip
+    assert [k for k, phase in enumerate(processes) if not phase.is_calm] == [0, 3]
 
 
 def test_two_halves_of_the_processes_agree_better_by_calm_blocks_than_by_all():

@@ -92,7 +92,7 @@ def read(path: Path) -> list[Round]:
     ]
 
 
-def rows(pairs: list[Round], slower: dict[str, float]) -> list[timing.PairedFloors]:
+def rows(pairs: list[Round], slower: dict[str, float]) -> list[timing.PairedTimes]:
     """The times of these pairs, as `check` has them: of those in which both processes had calm blocks."""
     floors = []
     for row in ROWS:
@@ -100,9 +100,9 @@ def rows(pairs: list[Round], slower: dict[str, float]) -> list[timing.PairedFloo
             sides = [(pair[row]["before"][phase], pair[row]["now"][phase]) for pair in pairs]
             calm = [(before, now) for before, now in sides if before.is_calm and now.is_calm]
             if calm:
-                before = [first.floor_ns for first, _ in calm]
-                now = [second.floor_ns * slower.get(row, 1.0) for _, second in calm]
-                floors.append(timing.PairedFloors(row, row.split("/")[0], phase, before, now))
+                before = [first.time_ns for first, _ in calm]
+                now = [second.time_ns * slower.get(row, 1.0) for _, second in calm]
+                floors.append(timing.PairedTimes(row, row.split("/")[0], phase, before, now))
     return floors
 
 

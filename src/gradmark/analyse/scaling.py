@@ -149,7 +149,7 @@ def _spread(item: Measurement, phase: str, number: Number) -> float:
     rest = [times.WHOLE, *(part for part in times.PARTS if part != phase)]
     timed = [phase] if number.how == "measured" else rest
     # A part that is as long as the whole errs as the whole does: there is no other part.
-    seen = [floors for name in timed if (floors := times.floors(item.samples, name))]
+    seen = [floors for name in timed if (floors := times.process_times(item.samples, name))]
     return math.hypot(*(_deviation(floors) for floors in seen)) / number.value
 
 

@@ -15,10 +15,10 @@ import msgspec
 from gradmark.analyse.calm import changed, is_as_fast, machine
 from gradmark.analyse.paired import MEANING, quotient, unlike
 from gradmark.records import Cell, Comparison, Measurement, Record, Run
-from gradmark.records.metric import REGISTRY
+from gradmark.records.metric import REGISTRY, numbers
 from gradmark.records.number import OF_ROW
 from gradmark.records.order import place_and_coverage_of_shift
-from gradmark.records.times import HARNESS_ERROR_NS, floors, never_calm
+from gradmark.records.times import HARNESS_ERROR_NS, never_calm, process_times
 
 # As in `check`: less than this is what two sessions of one machine differ by. Fastest and typical process must
 # both be beyond it: a session shifts now the one, now the other. It costs no power at 10 % (benchmarks/statistics.py).
@@ -103,7 +103,8 @@ def _difference(
         return Difference(cell=cell, verdict="undecided", reason=reason, changes=changes)
     phase, ours, theirs = arms
     calm = (not never_calm(before.samples, phase), not never_calm(after.samples, phase))
-    time = msgspec.structs.replace(compare(phase, ours, theirs), calm=calm)
+    shown = (numbers(before)[phase].value, numbers(after)[phase].value)
+    time = msgspec.structs.replace(compare(phase, ours, theirs, shown), calm=calm)
     word, reason = judged(time, ours, theirs, slowed) if comparable else ("not judged", "")
     return Difference(cell=cell, verdict=word, reason=reason, time=time, machine=slowed, changes=changes)
 
@@ -112,7 +113,7 @@ def _arms(before: Measurement, after: Measurement) -> tuple[str, list[float], li
     """The first phase of a row's time that both runs have, and what the processes of each took."""
     if before.status != "ok" or after.status != "ok":
         return None
-    arms = ((phase, floors(before.samples, phase), floors(after.samples, phase)) for phase in OF_ROW)
+    arms = ((phase, process_times(before.samples, phase), process_times(after.samples, phase)) for phase in OF_ROW)
     return next((arm for arm in arms if arm[1] and arm[2]), None)
 
 
@@ -124,7 +125,8 @@ def judged(time: Comparison, first: Sequence[float], second: Sequence[float], sl
     word, reason = verdict(time)
     if slowed is None or is_as_fast(slowed) or not all(time.calm):
         return word, reason
-    again, _ = verdict(compare(time.metric, [slowed * ns for ns in first], second))
+    shown = (slowed * time.first, time.second)
+    again, _ = verdict(compare(time.metric, [slowed * ns for ns in first], second, shown))
     if again == word or word == "undecided" or not {"slower", "faster"} & {again, word}:
         return word, reason
     return "undecided", f"the machine itself was {speed(slowed)}"
@@ -140,8 +142,12 @@ def speed(slowed: float) -> str:
     return f"{share:.{0 if share >= 0.95 else 1}f} % {'slower' if slowed > 1.0 else 'faster'}"
 
 
-def compare(metric: str, first: Sequence[float], second: Sequence[float]) -> Comparison:
-    """Compare two samples of processes, of any lengths. The ratio is that of the numbers shown, the least of each.
+def compare(
+    metric: str, first: Sequence[float], second: Sequence[float], shown: tuple[float, float] | None = None
+) -> Comparison:
+    """Compare two samples of processes, of any lengths.
+
+    The ratio is that of the numbers shown, which are the medians unless `shown` says otherwise.
 
     The test is the exact one of Mann and Whitney. The typical ratio is that of Hodges and Lehmann on logarithms, the
     median of all ratios between a process of one and one of the other; its interval is the test's inverse. Tried and
@@ -149,19 +155,19 @@ def compare(metric: str, first: Sequence[float], second: Sequence[float]) -> Com
 
     >>> seen = compare("total", [100.0, 101.0, 102.0, 103.0], [120.0, 121.0, 122.0])
     >>> seen.ratio, round(seen.typical, 3), round(seen.coverage, 3), round(seen.p_value, 3), seen.processes
-    (1.2, 1.192, 0.943, 0.057, (4, 3))
+    (1.192..., 1.192, 0.943, 0.057, (4, 3))
     """
     processes = (len(first), len(second))
-    ratio = quotient(min(first), min(second))
+    old, new = shown if shown is not None else (float(median(first)), float(median(second)))
     if min(*first, *second) <= 0:  # lost in the subtraction of the harness: there are no logarithms
-        return Comparison(metric=metric, first=min(first), second=min(second), ratio=ratio, processes=processes)
+        return Comparison(metric=metric, first=old, second=new, ratio=quotient(old, new), processes=processes)
     ratios = sorted(new / old for old in first for new in second)
     place, coverage = place_and_coverage_of_shift(*processes)
     return Comparison(
         metric=metric,
-        first=min(first),
-        second=min(second),
-        ratio=ratio,
+        first=old,
+        second=new,
+        ratio=quotient(old, new),
         typical=math.exp(median(map(math.log, ratios))),
         low=ratios[place],
         high=ratios[-1 - place],
@@ -193,9 +199,9 @@ def verdict(time: Comparison) -> tuple[Word, str]:
     if beyond and abs(time.second - time.first) <= HARNESS_ERROR_NS:
         return "no difference", f"within {HARNESS_ERROR_NS:g} ns, to which an empty call is known"
     if beyond and time.p_value > LEVEL:
-        return "undecided", "the fastest processes differ, but the processes of both runs overlap"
+        return "undecided", "the times differ, but the processes of both runs overlap"
     if beyond and (not _beyond(time.typical) or (time.typical > 1.0) != (time.ratio > 1.0)):
-        return "undecided", "the fastest process changed, but the typical process did not change with it"
+        return "undecided", "the times changed, but most processes did not change with them"
     if beyond and least < MANY and not _beyond(time.ratio, NOTICED_BY_FEW):
         return "undecided", f"below {MANY} processes, changes under {100 * (NOTICED_BY_FEW - 1):.0f} % are not judged"
     if beyond:
@@ -203,7 +209,7 @@ def verdict(time: Comparison) -> tuple[Word, str]:
     assert time.low is not None
     assert time.high is not None
     if _beyond(time.low) and _beyond(time.high) and (time.low > 1.0) == (time.high > 1.0):
-        return "undecided", "the processes differ, but the fastest ones do not: one run may have been disturbed"
+        return "undecided", "the processes differ, but the times shown do not: one run may have been disturbed"
     return "no difference", ""
 
 

@@ -236,10 +236,10 @@ def noise(seconds: float) -> list[Check]:
 def calm_floors(samples: "Sequence[Sample]", reference: Mapping[str, float]) -> list[float]:
     """The times of the processes that met a calm machine, as all pilots together know it."""
     from gradmark.records.sample import with_one_harness, with_reference
-    from gradmark.records.times import calm_floor_ns
+    from gradmark.records.times import process_time_ns
 
     known = with_one_harness([with_reference(sample, reference) for sample in samples])
-    return [ns for sample in known if (ns := calm_floor_ns(sample, "primal")) is not None]
+    return [ns for sample in known if (ns := process_time_ns(sample, "primal")) is not None]
 
 
 def smallest(floors: Sequence[float], processes: int, seconds: float) -> Check:

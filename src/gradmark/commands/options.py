@@ -13,9 +13,9 @@ from gradmark.records import Settings
 
 DEFAULT_ENGINE = "tapegrad"
 # Quick runs have fewer processes for each cell, and fewer blocks in each process. A cell has at least so many
-# processes, and further ones, up to so many, while the fastest of them do not agree.
-PROCESSES, MOST_PROCESSES, BLOCKS = 6, 12, 20
-PROCESSES_OF_FULL, MOST_PROCESSES_OF_FULL, BLOCKS_OF_FULL = 12, 20, 40
+# processes, and further ones, up to so many, while their interval is wide.
+PROCESSES, MOST_PROCESSES, BLOCKS = 9, 20, 10
+PROCESSES_OF_FULL, MOST_PROCESSES_OF_FULL, BLOCKS_OF_FULL = 15, 30, 20
 
 
 def _positive(context: click.Context, parameter: click.Parameter, value: float) -> float:
@@ -55,7 +55,7 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
     "processes": click.option(
         "--processes",
         type=click.IntRange(1),
-        help=f"Processes per cell, no more and no fewer. Default: {PROCESSES} to {MOST_PROCESSES}, until the fastest "
+        help=f"Processes per cell, no more and no fewer. Default: {PROCESSES} to {MOST_PROCESSES}, until they "
         f"agree; with --full {PROCESSES_OF_FULL} to {MOST_PROCESSES_OF_FULL}.",
     ),
     "seed": click.option("--seed", default=0, show_default=True, help="Random seed for inputs and cell order."),

@@ -7,6 +7,7 @@ and phase.
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 import msgspec
@@ -30,7 +31,7 @@ PHASES = tuple(entry.name for entry in REGISTRY if entry.phase and entry.budget 
 
 
 @dataclass(frozen=True)
-class PairedFloors:
+class PairedTimes:
     """One phase of one cell: times of the processes of each build, in nanoseconds, paired by index.
 
     Calm blocks are compared with calm blocks: pairs of which one process saw none are not here. There may be no pair.
@@ -44,11 +45,11 @@ class PairedFloors:
 
     @property
     def ratio(self) -> float:
-        """Now against before, of the fastest processes; not a number if there is no pair."""
-        return min(self.now) / min(self.before) if self.now else math.nan
+        """Now against before, of the typical processes; not a number if there is no pair."""
+        return median(self.now) / median(self.before) if self.now else math.nan
 
 
-def paired(before: Measurement, now: Measurement, processes: Collection[int]) -> list[PairedFloors]:
+def paired(before: Measurement, now: Measurement, processes: Collection[int]) -> list[PairedTimes]:
     """The pairs with these process numbers, for each phase that both sides timed by itself."""
     sides = [{sample.process: sample for sample in side.samples} for side in (before, now)]
     pairs = [tuple(side[number] for side in sides) for number in processes if all(number in side for side in sides)]
@@ -63,7 +64,7 @@ def paired(before: Measurement, now: Measurement, processes: Collection[int]) ->
         calm = [(first, second) for first, second in floors if first is not None and second is not None]
         if timed:
             before_ns, now_ns = [first for first, _ in calm], [second for _, second in calm]
-            rows.append(PairedFloors(key(now.cell), now.cell.workload, phase, before_ns, now_ns))
+            rows.append(PairedTimes(key(now.cell), now.cell.workload, phase, before_ns, now_ns))
     return rows
 
 
@@ -102,7 +103,7 @@ def _unfinished_ns(measurement: Measurement) -> float | None:
 class Judged:
     """The numbers that a verdict rests on."""
 
-    floors: PairedFloors
+    floors: PairedTimes
     p_value: float  # after Holm's correction
     noise: float  # p95 of |ratio - 1| of equal things, on this machine, in this session
 
@@ -115,15 +116,15 @@ class Judged:
                 budget=budget,
             )  # fmt: skip
         threshold = max(budget.share, TIMES_NOISE * self.noise)
-        ratio = self.floors.ratio
+        ratio, before = self.floors.ratio, median(self.floors.before)
         finding = Finding(
             cell=self.floors.cell,
             metric=self.floors.phase,
             word="pass",
             code=FindingCode.WITHIN,
-            before=min(self.floors.before),
-            now=min(self.floors.now),
-            limit=min(self.floors.before) * (1.0 + threshold),
+            before=before,
+            now=median(self.floors.now),
+            limit=before * (1.0 + threshold),
             budget=budget,
             p_value=self.p_value,
             noise=self.noise,
@@ -133,7 +134,7 @@ class Judged:
         def verdict(word: Word, code: FindingCode) -> Finding:
             return msgspec.structs.replace(finding, word=word, code=code)
 
-        if min(self.floors.before) * budget.share < TIMES_NOISE * HARNESS_ERROR_NS:
+        if before * budget.share < TIMES_NOISE * HARNESS_ERROR_NS:
             return verdict("not compared", FindingCode.TOO_SHORT)
         if ratio > 1.0 + threshold and self.p_value <= LEVEL:
             return verdict("fail", FindingCode.OVER)
@@ -142,7 +143,7 @@ class Judged:
         return verdict("inconclusive", FindingCode.NEAR if ratio <= 1.0 + threshold else FindingCode.SPLIT)
 
 
-def judge(rows: Sequence[PairedFloors], configuration: Configuration) -> list[Finding]:
+def judge(rows: Sequence[PairedTimes], configuration: Configuration) -> list[Finding]:
     """A finding for each row."""
     corrected = holm([p_value(row.before, row.now) for row in rows])
     # A row's own scatter, seen in a dozen processes, may look smaller than it is: the suite's median is its least.
@@ -155,7 +156,7 @@ def judge(rows: Sequence[PairedFloors], configuration: Configuration) -> list[Fi
 
 
 def judge_again(
-    first: Sequence[PairedFloors], again: Sequence[PairedFloors], configuration: Configuration
+    first: Sequence[PairedTimes], again: Sequence[PairedTimes], configuration: Configuration
 ) -> list[Finding]:
     """Rows that were measured again with fresh pairs: one fails only if both measurements are beyond the budget.
 
@@ -163,7 +164,7 @@ def judge_again(
     fail by themselves, or all pairs together. What does not fail is judged by all pairs together.
     """
     both = [
-        PairedFloors(row.cell, row.workload, row.phase, [*row.before, *more.before], [*row.now, *more.now])
+        PairedTimes(row.cell, row.workload, row.phase, [*row.before, *more.before], [*row.now, *more.now])
         for row, more in zip(first, again, strict=True)
     ]
     judged = []
@@ -180,16 +181,17 @@ def judge_again(
     return judged
 
 
-def lower_half(values: Any, axis: int) -> Any:
-    """The mean of the logarithms of the faster half: as steady as the floor, and not a single number."""
+def middle_half(values: Any, axis: int) -> Any:
+    """The mean of the logarithms of the middle half: as robust as the median, and not one or two numbers of it."""
     import numpy as np
 
-    count = (values.shape[axis] + 1) // 2
-    return np.mean(np.log(np.take(np.sort(values, axis=axis), range(count), axis=axis)), axis=axis)
+    count = values.shape[axis]
+    inner = range(count // 4, count - count // 4)
+    return np.mean(np.log(np.take(np.sort(values, axis=axis), inner, axis=axis)), axis=axis)
 
 
 def p_value(before: Sequence[float], now: Sequence[float]) -> float:
-    """One-sided permutation test over pairs: each pair may be swapped; the statistic is the ratio of the lower halves.
+    """One-sided permutation test over pairs: each pair may be swapped; the statistic is the ratio of the middle halves.
 
     Exact up to 13 pairs, seeded beyond. Tried and rejected: the mean of the log ratios, which one disturbed process
     decides. Where there is no test p is 1: what could not be tested is never significant.
@@ -201,7 +203,7 @@ def p_value(before: Sequence[float], now: Sequence[float]) -> float:
         return 1.0
     tested = stats.permutation_test(
         (np.asarray(now), np.asarray(before)),
-        lambda x, y, axis: lower_half(x, axis) - lower_half(y, axis),
+        lambda x, y, axis: middle_half(x, axis) - middle_half(y, axis),
         permutation_type="samples",
         alternative="greater",
         vectorized=True,
@@ -220,10 +222,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def noise(row: PairedFloors) -> float:
-    """The 95th percentile of |ratio - 1| of the floors of two halves of one arm: equal things, compared.
+def noise(row: PairedTimes) -> float:
+    """The 95th percentile of |ratio - 1| of two arms that are equal.
 
-    Halves have fewer processes than arms, so it is rather too large than too small.
+    Seen between the medians of two halves of one arm. Whole arms have twice as many processes, and differ by less: by
+    the root of two.
     """
     import numpy as np
 
@@ -234,5 +237,6 @@ def noise(row: PairedFloors) -> float:
         if half == 0:
             return math.inf
         drawn = draw.permuted(np.tile(arm, (DRAWS, 1)), axis=1)
-        errors.append(np.abs(drawn[:, :half].min(axis=1) / drawn[:, half : 2 * half].min(axis=1) - 1.0))
-    return float(np.quantile(np.concatenate(errors), 0.95))
+        halves = np.median(drawn[:, :half], axis=1) / np.median(drawn[:, half : 2 * half], axis=1)
+        errors.append(np.abs(halves - 1.0))
+    return float(np.quantile(np.concatenate(errors), 0.95)) / math.sqrt(2.0)

@@ -266,7 +266,7 @@ class Orchestrator:
         cell = measurement.cell
         if not _differentiates(measurement):
             return Instructions(reason="the engine only evaluates")
-        floors = [s.phases["total"].floor_ns for s in measurement.samples if "total" in s.phases]
+        floors = [s.phases["total"].time_ns for s in measurement.samples if "total" in s.phases]
         if not floors and cell.id not in self.iterations_ns and not self._inspected_again(cell):
             return None
         iteration_ns = min(floors) if floors else self.iterations_ns.get(cell.id, CALLGRIND_WORK_NS)

@@ -1,18 +1,19 @@
-"""Agreement: have the processes of a cell found its time, or should there be more of them?
+"""Agreement: is a cell's time known well enough, or should there be more processes?
 
-In: a measurement. Out: whether the fastest processes agree. The rule looks at nothing but how close processes on a calm
-machine lie together. `benchmarks/two_states.py` simulates its bias.
+In: a measurement. Out: whether its interval is narrow. The rule looks at nothing but the width of what is shown.
+`benchmarks/two_states.py` simulates its bias.
 """
 
 from gradmark.records.measurement import Measurement
 from gradmark.records.number import OF_ROW
-from gradmark.records.times import calm_floor_ns
+from gradmark.records.order import interval_of_median
+from gradmark.records.times import half_width, process_time_ns, typical
 
-# So many of the fastest processes must lie so close together. Each process has a layout in memory of its own, which
-# moves a time by 1 to 3 %, and some rows have two layouts 12 % apart. A time that three processes found is no luck.
-AGREEING, WITHIN = 3, 1.015
-# And so many processes must have had a calm machine: the first three to agree may all have the slower layout.
-LEAST_PROCESSES = 6
+# Half the width of the interval, as a share of the time. Each process has a layout of its own, which moves a time by 1
+# to 4 %: nine processes or more bring most rows within this.
+NARROW = 0.015
+# With fewer processes the interval is the range of nearly all of them, and narrow by chance.
+LEAST_PROCESSES = 9
 
 
 def agreed(measurement: Measurement) -> bool:
@@ -22,6 +23,12 @@ def agreed(measurement: Measurement) -> bool:
     phase = next((name for name in OF_ROW if any(name in sample.phases for sample in measurement.samples)), None)
     if phase is None:
         return True
-    floors = [ns for sample in measurement.samples if (ns := calm_floor_ns(sample, phase)) is not None]
-    fastest = sorted(floors)[:AGREEING]
-    return len(floors) >= LEAST_PROCESSES and fastest[-1] <= WITHIN * fastest[0]
+    times = [ns for sample in measurement.samples if (ns := process_time_ns(sample, phase)) is not None]
+    return len(times) >= LEAST_PROCESSES and is_narrow(times)
+
+
+def is_narrow(times_ns: list[float]) -> bool:
+    """Whether the interval of the median is narrow enough."""
+    low, high, _ = interval_of_median(times_ns)
+    width = half_width(low, high, typical(times_ns).value)
+    return width is not None and width <= NARROW

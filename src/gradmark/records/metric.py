@@ -84,7 +84,7 @@ def phase(name: str, meaning: str, rank: int | None, budget: Budget | None = Non
     """The metric of a phase that sessions declare."""
 
     def in_process(sample: Sample) -> float | None:
-        return times.calm_floor_ns(sample, name)
+        return times.process_time_ns(sample, name)
 
     def read(_measurement: Measurement, known: Numbers) -> Number | None:
         return known.get(name)
@@ -206,7 +206,7 @@ def _once(name: str, title: str, meaning: str, parts: tuple[str, ...], rank: int
 
     def read(m: Measurement, _known: Numbers) -> Number | None:
         values = [value for sample in m.samples if (value := in_process(sample)) is not None]
-        return times.over_processes(values, values) if values else None
+        return times.fastest(values, values) if values else None
 
     return Metric(
         name, title, "time", meaning, read, lambda _m, _known: "no process gave a time", in_process=in_process,

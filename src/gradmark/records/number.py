@@ -21,14 +21,14 @@ def of_row(by_phase: Mapping[str, Time]) -> Time | None:
 
 
 class Number(Record, frozen=True, kw_only=True):
-    """One number. Of a time, `value` is what the fastest calm blocks took; the rest says how far to trust it."""
+    """One number. Of a time, `value` is the typical calm block; the rest says how far to trust it."""
 
     value: float
     how: How = "measured"
     processes: int = 0  # that it was seen in; 0 for what is counted once for the cell
     calm: bool = True  # False: no process saw a calm machine, so that it is shown, and decides nothing
-    spread: float | None = None  # how far the typical process lies above the value, as a share; None for one process
-    # For files and on demand: the median over processes of the medians of their blocks, with its interval.
+    spread: float | None = None  # half the width of the interval, as a share; None for one process
+    # The median over processes, with its interval. It is the value, but for files without pilots.
     median: float | None = None
     low: float | None = None
     high: float | None = None

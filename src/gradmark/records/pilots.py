@@ -11,7 +11,6 @@ recorded traces of a real one.
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import median
 
 # What a pilot loads: the core (integers, floating point, branches, the first cache), the memory beyond the caches, or
 # the clock of a device.
@@ -27,9 +26,6 @@ REFERENCE_SHARE = 0.02
 # between two pilots. Of blocks so long that few are timed, one is enough.
 LEAST_CALM = 3
 LONG_BLOCK_NS = 50e6
-# The time of a process is what the fastest tenth of its calm blocks reached. The fastest block alone is at times 10 %
-# faster than all others, and no other run finds it again; the median lies 3 to 15 % higher and moves more.
-FAST_SHARE = 0.1
 # Buckets in which pilots are counted: each 0.1 % wide.
 BUCKET = math.log(1.001)
 
@@ -66,20 +62,6 @@ def corrected(block_ns: Sequence[float], pilots: Pilots, reference: Levels) -> l
     if CORE not in pilots or CORE not in reference or DEVICE in pilots:  # a device does not follow the core's clock
         return [block_ns[k] for k in calm]
     return [block_ns[k] * reference[CORE] / min(pilots[CORE][k]) for k in calm]
-
-
-def fast(times_ns: Sequence[float]) -> float:
-    """What the fastest tenth reached: of 20 blocks the second fastest, of ten or fewer the fastest.
-
-    >>> fast([float(k) for k in range(20, 0, -1)])
-    2.0
-    """
-    return sorted(times_ns)[max(0, math.ceil(FAST_SHARE * len(times_ns)) - 1)]
-
-
-def middle(times_ns: Sequence[float]) -> float:
-    """The median."""
-    return float(median(times_ns))
 
 
 class Reference:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from statistics import median
 from typing import Literal
 
 import msgspec
@@ -53,9 +54,9 @@ class Phase(Record, frozen=True, kw_only=True, dict=True):
         return pilots.corrected(self.block_ns, self.pilots, self.reference)
 
     @cached_property
-    def floor_ns(self) -> float:
-        """What the fastest tenth of the calm blocks reached; of older files the fastest block."""
-        return pilots.fast(self.calm_ns) if self.watched else min(self.block_ns)
+    def time_ns(self) -> float:
+        """The time of this process: the typical calm block; of older files the fastest block, as they were shown."""
+        return float(median(self.calm_ns)) if self.watched else min(self.block_ns)
 
 
 class Sample(Record, frozen=True, kw_only=True):

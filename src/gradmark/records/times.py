@@ -1,9 +1,9 @@
 """Times: from the blocks of all processes to one number for each phase.
 
-The time of a process is what the fastest tenth of its calm blocks reached, at the clock of the run's reference; the
-number is the least over the processes. What disturbs a program makes it slower, so this is what repeats best. A part of
-an iteration never exceeds the whole: where it does, the machine was not calm enough while that part was timed, and the
-part is computed as the whole less the other part. A difference that is within the noise of the whole is not told.
+The time of a process is its typical calm block, at the clock of the run's reference; the number is the median over the
+processes, with an interval that states its coverage. Files without pilots are read as they were shown: the fastest
+block, and the least over the processes. A part of an iteration never exceeds the whole: where it does, the part is
+computed as the whole less the other part. A difference that is within the noise of the whole is not told.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,9 +29,9 @@ SAME = 1.05
 HARNESS_ERROR_NS = 5.0
 
 
-def floors(samples: Sequence[Sample], phase: str) -> list[float]:
+def process_times(samples: Sequence[Sample], phase: str) -> list[float]:
     """The time of each process that counts, in the order of the processes: see `counting`."""
-    return [sample.phases[phase].floor_ns for sample in counting(samples, phase)]
+    return [sample.phases[phase].time_ns for sample in counting(samples, phase)]
 
 
 def counting(samples: Sequence[Sample], phase: str) -> list[Sample]:
@@ -40,9 +40,9 @@ def counting(samples: Sequence[Sample], phase: str) -> list[Sample]:
     return [sample for sample in timed if sample.phases[phase].is_calm] or timed
 
 
-def calm_floor_ns(sample: Sample, phase: str) -> float | None:
+def process_time_ns(sample: Sample, phase: str) -> float | None:
     """The time of a process; None if it did not time the phase by itself, or the machine was never calm meanwhile."""
-    return sample.phases[phase].floor_ns if is_timed(sample, phase) and sample.phases[phase].is_calm else None
+    return sample.phases[phase].time_ns if is_timed(sample, phase) and sample.phases[phase].is_calm else None
 
 
 def never_calm(samples: Sequence[Sample], phase: str) -> bool:
@@ -88,8 +88,8 @@ def unrepeatable(samples: Sequence[Sample]) -> bool:
 
 
 def _unexplained(sample: Sample) -> bool:
-    apart = sum(sample.phases[name].floor_ns for name in PARTS)
-    return sample.phases[WHOLE].floor_ns > UNEXPLAINED * apart + 100 * HARNESS_ERROR_NS
+    apart = sum(sample.phases[name].time_ns for name in PARTS)
+    return sample.phases[WHOLE].time_ns > UNEXPLAINED * apart + 100 * HARNESS_ERROR_NS
 
 
 def warnings(measurement: Measurement) -> list[Warning]:
@@ -97,8 +97,8 @@ def warnings(measurement: Measurement) -> list[Warning]:
     samples = measurement.samples
     if _own_total(samples) or not unrepeatable(samples):
         return []
-    apart = sum(min(floors(samples, part)) for part in PARTS)
-    together = min(floors(samples, WHOLE))
+    apart = sum(_shown_ns(samples, part) for part in PARTS)
+    together = _shown_ns(samples, WHOLE)
     return [Warning(code=Code.UNREPEATABLE, numbers={"apart_ns": apart, "together_ns": together})]
 
 
@@ -110,8 +110,16 @@ def _timed(samples: Sequence[Sample], phase: str) -> Number | None:
     phases = [sample.phases[phase] for sample in counting(samples, phase)]
     if not phases:
         return None
-    number = over_processes([part.floor_ns for part in phases], [median(part.calm_ns) for part in phases])
-    return msgspec.structs.replace(number, calm=not never_calm(samples, phase))
+    values = [part.time_ns for part in phases]
+    if any(part.watched for part in phases):
+        return msgspec.structs.replace(typical(values), calm=not never_calm(samples, phase))
+    return fastest(values, [median(part.block_ns) for part in phases])
+
+
+def _shown_ns(samples: Sequence[Sample], phase: str) -> float:
+    number = _timed(samples, phase)
+    assert number is not None
+    return number.value
 
 
 def is_timed(sample: Sample, phase: str) -> bool:
@@ -120,20 +128,41 @@ def is_timed(sample: Sample, phase: str) -> bool:
     return part is not None and bool(part.block_ns) and part.how == "measured"
 
 
-def over_processes(fastest: Sequence[float], typical: Sequence[float]) -> Number:
-    """One number of the fastest and the typical time of each process."""
-    value = min(fastest)
-    low, high, coverage = interval_of_median(typical)
-    several = len(fastest) > 1
+def typical(values: Sequence[float]) -> Number:
+    """The median over processes, with its interval."""
+    value = float(median(values))
+    low, high, coverage = interval_of_median(values)
+    several = len(values) > 1
     return Number(
         value=value,
-        processes=len(fastest),
-        spread=median(fastest) / value - 1.0 if several and value > 0 else None,
-        median=median(typical),
+        processes=len(values),
+        spread=half_width(low, high, value) if several else None,
+        median=value,
         low=low,
         high=high,
         coverage=coverage if several else None,
     )
+
+
+def fastest(values: Sequence[float], medians: Sequence[float]) -> Number:
+    """The least over processes, of what happens once in each, and of files without pilots."""
+    value = min(values)
+    low, high, coverage = interval_of_median(medians)
+    several = len(values) > 1
+    return Number(
+        value=value,
+        processes=len(values),
+        spread=half_width(low, high, median(medians)) if several else None,
+        median=median(medians),
+        low=low,
+        high=high,
+        coverage=coverage if several else None,
+    )
+
+
+def half_width(low: float, high: float, value: float) -> float | None:
+    """Half of an interval, as a share of the number that it belongs to."""
+    return (high - low) / 2.0 / value if value > 0 else None
 
 
 def _rest(whole: Number, part: Number) -> Number:

@@ -98,7 +98,7 @@ def audit(
     )
 
 
-def false_alarms(rows: Sequence[timing.PairedFloors], configuration: Configuration) -> int:
+def false_alarms(rows: Sequence[timing.PairedTimes], configuration: Configuration) -> int:
     """Comparisons of equal things that accuse one: the two sides of each pair are swapped at random."""
     import numpy as np
 
@@ -109,6 +109,6 @@ def false_alarms(rows: Sequence[timing.PairedFloors], configuration: Configurati
         for row in rows:
             swap = draw.random(len(row.before)) < 0.5
             before, now = np.where(swap, row.now, row.before), np.where(swap, row.before, row.now)
-            swapped.append(timing.PairedFloors(row.cell, row.workload, row.phase, before.tolist(), now.tolist()))
+            swapped.append(timing.PairedTimes(row.cell, row.workload, row.phase, before.tolist(), now.tolist()))
         alarms += any(finding.word == "fail" for finding in timing.judge(swapped, configuration))
     return alarms

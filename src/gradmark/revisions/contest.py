@@ -18,8 +18,7 @@ from gradmark.store.baselines import baseline, described, key
 
 # With 12 pairs the least p-value is 1/4096, so that 200 rows can be told apart by Holm's procedure.
 PAIRS = 12
-# Most of a worker's life is imports, so more blocks cost little.
-BLOCKS = 24
+BLOCKS = 10
 BEFORE, NOW = "before", "now"
 
 
@@ -54,7 +53,7 @@ class _Round:
     rows: Sequence[Cell]
     processes: range
 
-    def floors(self, orchestrator: Orchestrator) -> list[timing.PairedFloors]:
+    def floors(self, orchestrator: Orchestrator) -> list[timing.PairedTimes]:
         """Those of the rows that worked on both sides to the end."""
         sides = [_sides(orchestrator, row) for row in self.rows]
         working = [(before, now) for before, now in sides if before.status == now.status == "ok"]
@@ -93,7 +92,7 @@ def decide(
     return decided
 
 
-def floors(contest: Contest, orchestrator: Orchestrator) -> list[timing.PairedFloors]:
+def floors(contest: Contest, orchestrator: Orchestrator) -> list[timing.PairedTimes]:
     """All pairs of a contest, first and fresh ones."""
     return _Round(contest, contest.rows, range(2 * contest.pairs)).floors(orchestrator)
 

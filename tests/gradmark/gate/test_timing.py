@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from gradmark.gate.configuration import Configuration
-from gradmark.gate.timing import PHASES, PairedFloors, holm, judge, judge_again, noise, p_value, paired, while_timed
+from gradmark.gate.timing import PHASES, PairedTimes, holm, judge, judge_again, noise, p_value, paired, while_timed
 from gradmark.records import Budget, Cell, Code, Measurement, Memory, Phase, Sample, Warning
 from gradmark.records.finding import FindingCode
 
@@ -12,7 +12,7 @@ CALM = [100.0, 100.5, 100.2, 101.0, 100.1, 100.7, 100.3, 100.9, 100.4, 100.6, 10
 
 
 def row(slower=1.0, before=CALM, cell="c", phase="total"):
-    return PairedFloors(cell, "poly", phase, before, [slower * x for x in reversed(before)])
+    return PairedTimes(cell, "poly", phase, before, [slower * x for x in reversed(before)])
 
 
 def scaled(factor, values=CALM):
@@ -38,19 +38,19 @@ def test_the_budget_of_a_workload_counts():
 def test_a_disturbed_process_decides_nothing():
     disturbed = scaled(1)
     disturbed[3] *= 3
-    assert words(PairedFloors("c", "poly", "total", disturbed, scaled(1.10))) == ["fail"]
-    assert words(PairedFloors("c", "poly", "total", scaled(1), disturbed)) == ["pass"]
+    assert words(PairedTimes("c", "poly", "total", disturbed, scaled(1.10))) == ["fail"]
+    assert words(PairedTimes("c", "poly", "total", scaled(1), disturbed)) == ["pass"]
 
 
 def test_a_noisy_machine_is_in_doubt():
     draw = random.Random(1)
     before, now = ([1000 * draw.uniform(1.0, 2.0) for _ in range(12)] for _ in range(2))
-    (finding,) = judge([PairedFloors("c", "poly", "total", before, [1.07 * x for x in now])], Configuration())
+    (finding,) = judge([PairedTimes("c", "poly", "total", before, [1.07 * x for x in now])], Configuration())
     assert (finding.word, finding.code) == ("inconclusive", FindingCode.NEAR)
 
 
 def test_too_few_pairs_never_fail():
-    assert words(PairedFloors("c", "poly", "total", [1000.0, 1000.0], [2000.0, 2000.0])) == ["inconclusive"]
+    assert words(PairedTimes("c", "poly", "total", [1000.0, 1000.0], [2000.0, 2000.0])) == ["inconclusive"]
 
 
 def test_what_is_too_short_is_not_compared():
@@ -59,7 +59,7 @@ def test_what_is_too_short_is_not_compared():
 
 
 def test_many_rows_need_more_evidence():
-    rows = [PairedFloors(str(k), "poly", "total", scaled(1)[:5], scaled(1.08)[:5]) for k in range(1)]
+    rows = [PairedTimes(str(k), "poly", "total", scaled(1)[:5], scaled(1.08)[:5]) for k in range(1)]
     assert words(*rows) == ["fail"]  # one in 32 swaps
     calm = [row(1.0, scaled(1)[:5], cell=f"calm {k}") for k in range(5)]
     assert words(*rows, *calm)[0] == "inconclusive"
@@ -80,7 +80,7 @@ def test_the_permutation_test_is_exact_and_one_sided():
 
 def test_noise_is_of_equal_things():
     assert noise(row(1.5, scaled(1))) < 0.01
-    assert noise(PairedFloors("c", "poly", "total", [1.0] * 6, [7.0] * 6)) == 0.0
+    assert noise(PairedTimes("c", "poly", "total", [1.0] * 6, [7.0] * 6)) == 0.0
 
 
 def judged_twice(first, again):
@@ -105,8 +105,8 @@ def test_both_are_told():
 
 
 def test_what_is_not_confirmed_is_doubt():
-    first = PairedFloors("c", "poly", "total", scaled(1.0), scaled(1.10))
-    again = PairedFloors("c", "poly", "total", scaled(1.03), scaled(1.07))  # together beyond the budget, alone not
+    first = PairedTimes("c", "poly", "total", scaled(1.0), scaled(1.10))
+    again = PairedTimes("c", "poly", "total", scaled(1.03), scaled(1.07))  # together beyond the budget, alone not
     (finding,) = judge_again([first], [again], Configuration())
     assert (finding.word, finding.code) == ("inconclusive", FindingCode.UNCONFIRMED)
 
@@ -114,14 +114,14 @@ def test_what_is_not_confirmed_is_doubt():
 def test_two_doubtful_measurements_beyond_the_budget_are_proof_together():
     # a quarter of the floors are lower: half of twelve may have none of them, half of twenty-four hardly
     before = [95.6, 95.7, 95.8, *(100.0 + 0.1 * k for k in range(9))]
-    first = PairedFloors("c", "poly", "total", scaled(1.0, before), scaled(1.085, before))
-    again = PairedFloors("c", "poly", "total", scaled(1.0, before), scaled(1.084, before))
+    first = PairedTimes("c", "poly", "total", scaled(1.0, before), scaled(1.085, before))
+    again = PairedTimes("c", "poly", "total", scaled(1.0, before), scaled(1.084, before))
     found = judge([first], Configuration())
     assert [f.word for f in (*found, *judge([again], Configuration()))] == ["inconclusive"] * 2
     (finding,) = judge_again([first], [again], Configuration())
     assert (finding.word, finding.code) == ("fail", FindingCode.OVER)
     assert finding.ratios == pytest.approx([1.085, 1.084])
-    little = PairedFloors("c", "poly", "total", scaled(1.0, before), scaled(1.045, before))
+    little = PairedTimes("c", "poly", "total", scaled(1.0, before), scaled(1.045, before))
     assert judge_again([first], [little], Configuration())[0].word == "inconclusive"
 
 
@@ -144,8 +144,8 @@ def measurement(floors, phases=("total",), status="ok", late_ns=None):
 
 def test_pairs_are_samples_of_one_process_number():
     before, now = measurement({0: 10.0, 1: 11.0, 2: 12.0}), measurement({2: 22.0, 0: 20.0, 3: 23.0})
-    assert paired(before, now, range(10)) == [PairedFloors("poly@e", "poly", "total", [10.0, 12.0], [20.0, 22.0])]
-    assert paired(before, now, range(1, 3)) == [PairedFloors("poly@e", "poly", "total", [12.0], [22.0])]
+    assert paired(before, now, range(10)) == [PairedTimes("poly@e", "poly", "total", [10.0, 12.0], [20.0, 22.0])]
+    assert paired(before, now, range(1, 3)) == [PairedTimes("poly@e", "poly", "total", [12.0], [22.0])]
     assert paired(before, now, range(3, 9)) == []
 
 
@@ -214,6 +214,6 @@ def test_a_row_that_was_never_calm_is_inconclusive_and_not_left_out():
     (pairs,) = paired(before, now, range(2))
     (found,) = judge([pairs], Configuration())
     assert (found.word, found.code, found.now) == ("inconclusive", FindingCode.NEVER_CALM, None)
-    calm = PairedFloors(pairs.cell, pairs.workload, "total", [1000.0] * 12, [1200.0] * 12)
+    calm = PairedTimes(pairs.cell, pairs.workload, "total", [1000.0] * 12, [1200.0] * 12)
     (again,) = judge_again([pairs], [calm], Configuration())
     assert (again.word, again.ratios) == ("inconclusive", [1.2])

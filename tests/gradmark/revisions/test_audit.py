@@ -4,7 +4,7 @@ import pytest
 
 from gradmark.engines.discovery import load
 from gradmark.gate.configuration import Configuration
-from gradmark.gate.timing import PairedFloors
+from gradmark.gate.timing import PairedTimes
 from gradmark.measure.orchestrator import Orchestrator, begin
 from gradmark.measure.plan import Plan
 from gradmark.records import Settings
@@ -76,5 +76,5 @@ def test_before_each_fault_the_unmodified_engine_runs():
 
 @pytest.mark.slow
 def test_false_alarms_are_counted():
-    calm = [PairedFloors("c", "w", "total", [1000.0 + k for k in range(12)], [1000.5 + k for k in range(12)])]
+    calm = [PairedTimes("c", "w", "total", [1000.0 + k for k in range(12)], [1000.5 + k for k in range(12)])]
     assert false_alarms(calm, Configuration()) == 0

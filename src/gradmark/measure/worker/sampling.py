@@ -45,7 +45,7 @@ def take_time(job: Job) -> Result:
     phases = {name: phase_of(t, harness_two if len(t.calls) == 2 else harness, watch) for name, t in timed.items()}
     warnings: list[Warning] = []
     if "total" in phases and prepared.can.gradients:
-        warnings += late(prepared, phases["total"].floor_ns)
+        warnings += late(prepared, phases["total"].time_ns)
         prepared.iterate()
         failed = check(prepared, job)
         if failed is not None:

@@ -106,8 +106,8 @@ def _timed(sample: Sample, own: Collection[str]) -> Iterator[str]:
     """The floor of the whole first, then of its parts, of the phases that count; nothing if the whole does not."""
     whole = next((name for name in OF_ROW if name in sample.phases), OF_ROW[0])
     for phase, unit in ((whole, "ns/op"), ("forward", "fwd-ns/op"), ("backward", "bwd-ns/op")):
-        if phase in own and math.isfinite(sample.phases[phase].floor_ns):
-            yield f"{_number(sample.phases[phase].floor_ns)} {unit}"
+        if phase in own and math.isfinite(sample.phases[phase].time_ns):
+            yield f"{_number(sample.phases[phase].time_ns)} {unit}"
         elif phase == whole:
             return
 
@@ -115,11 +115,11 @@ def _timed(sample: Sample, own: Collection[str]) -> Iterator[str]:
 def _rates(sample: Sample, own: Collection[str], measurement: Measurement) -> Iterator[str]:
     """What a tensor workload declares, over the floor of the whole."""
     total = sample.phases.get("total") if "total" in own else None
-    if total is None or not 0 < total.floor_ns < math.inf:
+    if total is None or not 0 < total.time_ns < math.inf:
         return
     for count, unit, scale in ((measurement.flops, "GFLOP/s", 1.0), (measurement.bytes, "MB/s", 1e3)):
         if count:
-            yield f"{_number(scale * count / total.floor_ns)} {unit}"
+            yield f"{_number(scale * count / total.time_ns)} {unit}"
 
 
 def _counted(memory: Memory) -> list[str]:

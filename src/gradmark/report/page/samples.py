@@ -145,7 +145,7 @@ class Timed:
 
     def _summary(self, top: float) -> Iterator[str]:
         yield f"{plural(len(self.parts), 'process')}, {plural(len(self.blocks), 'block')}."
-        floors = [part.floor_ns for part in self.counted]
+        floors = [part.time_ns for part in self.counted]
         fastest, slowest = units.time(min(floors)), units.time(max(floors))
         several = len(floors) > 1
         if any(part.watched for part in self.counted):

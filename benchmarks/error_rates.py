@@ -19,8 +19,9 @@ from scipy import stats
 
 from gradmark.analyse import hypotheses, standings, unpaired
 from gradmark.analyse.paired import sign_test
+from gradmark.commands.options import MOST_PROCESSES
 from gradmark.records import Accuracy, Cell, Comparison, Measurement, Phase, Sample
-from gradmark.records.agreement import agreed
+from gradmark.records.agreement import LEAST_PROCESSES, agreed
 from gradmark.records.order import place_and_coverage, place_and_coverage_of_shift
 from gradmark.store import runs
 
@@ -55,13 +56,13 @@ def _sign_p(above: int, below: int, count: int) -> float:
 def judge(first: Array, second: Array, effect: float = 1.0) -> Judged:
     """Both arms by process: verdicts of `compare`, standings and hypotheses, and whether intervals hold the effect."""
     n = first.shape[1]
-    floor, other = first.min(axis=1), second.min(axis=1)
+    shown, other = np.median(first, axis=1), np.median(second, axis=1)
     place, coverage = place_and_coverage_of_shift(n, n)
     all_ratios = np.sort((second[:, None, :] / first[:, :, None]).reshape(len(first), -1), axis=1)
     low, high = all_ratios[:, place], all_ratios[:, -1 - place]
     typical = np.exp(np.median(np.log(all_ratios), axis=1))
     p_processes = stats.mannwhitneyu(first, second, axis=1, method="exact").pvalue
-    columns = map(np.ndarray.tolist, (floor, other, typical, low, high, p_processes))
+    columns = map(np.ndarray.tolist, (shown, other, typical, low, high, p_processes))
     said = [
         unpaired.verdict(
             Comparison(
@@ -79,7 +80,7 @@ def judge(first: Array, second: Array, effect: float = 1.0) -> Judged:
     return Judged(
         compare=said,
         proven=_proven(first, second, middle, p_rounds, p_processes),
-        hypothesis=(n >= hypotheses.LEAST_ROUNDS) & (p_rounds <= hypotheses.LEVEL) & ((middle < 1) == (other < floor)),
+        hypothesis=(n >= hypotheses.LEAST_ROUNDS) & (p_rounds <= hypotheses.LEVEL) & ((middle < 1) == (other < shown)),
         shift_held=(low <= effect) & (effect <= high),
         ratio_held=(rounds[:, k] <= effect) & (effect <= rounds[:, -1 - k]),
     )
@@ -88,13 +89,13 @@ def judge(first: Array, second: Array, effect: float = 1.0) -> Judged:
 def _proven(first: Array, second: Array, middle: Array, p_rounds: Array, p_processes: Array) -> Array:
     """Whether the engine with the smaller number is the only winner."""
     n = first.shape[1]
-    floor, other = first.min(axis=1), second.min(axis=1)
-    behind = np.where(other >= floor, 1.0, -1.0)  # 1: the second is behind
-    apart = np.where(behind > 0, first.max(axis=1) < other, second.max(axis=1) < floor)
+    shown, other = np.median(first, axis=1), np.median(second, axis=1)
+    behind = np.where(other >= shown, 1.0, -1.0)  # 1: the second is behind
+    apart = np.where(behind > 0, first.max(axis=1) < second.min(axis=1), second.max(axis=1) < first.min(axis=1))
     wins = (second[:, None, :] > first[:, :, None]).sum(axis=(1, 2)) - n * n / 2
     rounds = np.where(np.sign(middle - 1.0) == behind, p_rounds, 1.0)
     processes = np.where(np.sign(wins) == behind, p_processes, 1.0)
-    columns = map(np.ndarray.tolist, (np.maximum(floor / other, other / floor), apart, rounds, processes))
+    columns = map(np.ndarray.tolist, (np.maximum(shown / other, other / shown), apart, rounds, processes))
     return np.array(
         [
             standings.is_proven(standings.Lead(ratio=r, processes=n, apart=a, p_rounds=p, p_processes=q))
@@ -103,12 +104,16 @@ def _proven(first: Array, second: Array, middle: Array, p_rounds: Array, p_proce
     )
 
 
+def calm(ns: float) -> Phase:
+    """Blocks of one process, all of them calm."""
+    return Phase(iterations=1, block_ns=[ns] * 3, pilots={"core": [(10.0, 10.0)] * 3}, reference={"core": 10.0})
+
+
 def measurement(engine: str, times: Array) -> Measurement:
     samples = [
-        Sample(process=k, phases={"total": Phase(iterations=1, block_ns=[float(ns)])}, once_ns={}, harness_ns=0.0,
-               clock_ns=1.0)
+        Sample(process=k, phases={"total": calm(float(ns))}, once_ns={}, harness_ns=0.0, clock_ns=1.0)
         for k, ns in enumerate(times)
-    ]  # fmt: skip
+    ]
     checked = Accuracy(reference="", relative_error=0.0, tolerance=1.0)  # only engines with a gradient compete
     cell = Cell(engine=engine, workload="w", suite="s")
     return Measurement(cell=cell, status="ok", samples=samples, accuracy=checked)
@@ -210,7 +215,7 @@ def _line(n: int, one: Arms, promises: Promises) -> str:
     for factor in SLOWER:
         slowed = judge(one.first, factor * one.second, factor)
         found["compare"].append(np.mean([word == "slower" for word in slowed.compare]))
-        behind = factor * one.second.min(axis=1) > one.first.min(axis=1)
+        behind = factor * np.median(one.second, axis=1) > np.median(one.first, axis=1)
         found["standings"].append(np.mean(slowed.proven & behind))
         differ += disagreements(one.first, factor * one.second, slowed)
     promises.add("the simulation decides as the program does: cases that differ", 0, differ, where)
@@ -227,7 +232,7 @@ def five_engines(promises: Promises) -> None:
     for n in PROCESSES:
         for name, noise in NOISE.items():
             engines = BASE_NS * np.stack([noise(draw, (DRAWS // 5, n)) for _ in range(5)])
-            leader = engines.min(axis=2).argmin(axis=0)
+            leader = np.median(engines, axis=2).argmin(axis=0)
             draws = np.arange(DRAWS // 5)
             slower = [judge(engines[leader, draws], engines[k]).proven & (leader != k) for k in range(5)]
             alone = float(np.mean(np.sum(slower, axis=0) == 4))
@@ -238,8 +243,8 @@ def five_engines(promises: Promises) -> None:
 def looking_again(promises: Promises) -> None:
     """Equal engines that are looked at more than once: a row that is not settled gets further processes.
 
-    With two processes at first and up to two more, as `gradmark run -e all` has them; and with six and up to six more,
-    each engine by itself until its three fastest agree, as other runs have them.
+    With two processes at first and up to two more, as `gradmark run -e all` has them; and each engine by itself until
+    its interval is narrow, as other runs have them.
     """
     draw = np.random.default_rng(21)
     for name, noise in NOISE.items():
@@ -248,7 +253,7 @@ def looking_again(promises: Promises) -> None:
             alone = float(np.mean([_wins_alone(_until_settled(row)) for row in engines]))
             text = f"a row of {count} equal engines that gets further processes has one winner in at most 5 %"
             promises.add(text, LEVEL, alone, name)
-        engines = BASE_NS * noise(draw, (LOOKED * 2, 12)).reshape(LOOKED, 2, 12)
+        engines = BASE_NS * noise(draw, (LOOKED * 2, MOST_PROCESSES)).reshape(LOOKED, 2, MOST_PROCESSES)
         alone = float(np.mean([_wins_alone([_until_agreed(m) for m in _row(row)]) for row in engines]))
         text = "two equal engines, each measured until its processes agree, have one winner in at most 5 %"
         promises.add(text, LEVEL, alone, name)
@@ -275,7 +280,7 @@ def _until_settled(times: Array) -> list[Measurement]:
 
 
 def _until_agreed(whole: Measurement) -> Measurement:
-    return next((m for n in range(6, 12) if agreed(m := _first(whole, n))), whole)
+    return next((m for n in range(LEAST_PROCESSES, MOST_PROCESSES) if agreed(m := _first(whole, n))), whole)
 
 
 def _wins_alone(row: list[Measurement]) -> bool:
@@ -292,7 +297,7 @@ def aa(folder: Path) -> int:
         words.update(row.verdict for row in rows)
         for row in rows:
             if row.verdict in ("slower", "faster") and row.time is not None:
-                print(f"{old.id} {new.id}  {row.name} {row.engine}: {row.verdict}, {row.time.ratio:.3f}")
+                print(f"{old.id} {new.id}  {row.cell.id}: {row.verdict}, {row.time.ratio:.3f}")
     total = sum(words.values())
     wrong = words["slower"] + words["faster"]
     print(f"{max(0, len(ordered) - 1)} pairs, {total} rows: " + ", ".join(f"{n} {word}" for word, n in words.items()))

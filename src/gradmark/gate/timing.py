@@ -8,7 +8,6 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
 import msgspec
 
@@ -181,20 +180,11 @@ def judge_again(
     return judged
 
 
-def middle_half(values: Any, axis: int) -> Any:
-    """The mean of the logarithms of the middle half: as robust as the median, and not one or two numbers of it."""
-    import numpy as np
-
-    count = values.shape[axis]
-    inner = range(count // 4, count - count // 4)
-    return np.mean(np.log(np.take(np.sort(values, axis=axis), inner, axis=axis)), axis=axis)
-
-
 def p_value(before: Sequence[float], now: Sequence[float]) -> float:
-    """One-sided permutation test over pairs: each pair may be swapped; the statistic is the ratio of the middle halves.
+    """One-sided permutation test over pairs: each pair may be swapped; the statistic is the mean of the log ratios.
 
-    Exact up to 13 pairs, seeded beyond. Tried and rejected: the mean of the log ratios, which one disturbed process
-    decides. Where there is no test p is 1: what could not be tested is never significant.
+    Exact up to 13 pairs, seeded beyond. Tried and rejected: means of the middle halves, whose least p-value for 12 pairs
+    is 0.07. Where there is no test p is 1: what could not be tested is never significant.
     """
     import numpy as np
     from scipy import stats
@@ -203,7 +193,7 @@ def p_value(before: Sequence[float], now: Sequence[float]) -> float:
         return 1.0
     tested = stats.permutation_test(
         (np.asarray(now), np.asarray(before)),
-        lambda x, y, axis: middle_half(x, axis) - middle_half(y, axis),
+        lambda x, y, axis: np.mean(np.log(x), axis=axis) - np.mean(np.log(y), axis=axis),
         permutation_type="samples",
         alternative="greater",
         vectorized=True,

@@ -19,8 +19,8 @@ from gradmark.records.times import HARNESS_ERROR_NS
 
 # Within this two times are equal: those of equal things differ by up to 5 % on a shared machine.
 TIE = 1.05
-# Either test, of the rounds or of all processes, decides at this level. Both are exact, so that together they mark one of
-# two equal engines as the only winner in fewer than 5 % (benchmarks/statistics.py).
+# Either test, of the rounds or of all processes, decides at this level. Both are exact, so that together they mark one
+# of two equal engines as the only winner in fewer than 5 % (benchmarks/statistics.py).
 LEVEL = 0.025
 # With fewer processes neither test can reach the level.
 LEAST_PROCESSES = 4

@@ -186,8 +186,8 @@ def p_value(before: Sequence[float], now: Sequence[float]) -> float:
     """One-sided permutation test over pairs: each may be swapped. The statistic is the mean of the clipped log ratios.
 
     Exact up to 13 pairs, seeded beyond. Clipping depends on sizes and not on signs, so that swapping leaves it alone,
-    and one disturbed process decides nothing. Tried and rejected: means of the middle halves, whose least p-value for 12 pairs
-    is 0.07. Where there is no test p is 1: what could not be tested is never significant.
+    and one disturbed process decides nothing. Tried and rejected: means of the middle halves, whose least p-value for
+    12 pairs is 0.07. Where there is no test p is 1: what could not be tested is never significant.
     """
     import numpy as np
     from scipy import stats

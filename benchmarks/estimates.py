@@ -1,7 +1,7 @@
 """What different rules say of a simulated machine: pilots as Gradmark uses them, and the usual tools beside them.
 
-In: a machine. Out: of each run and cell the time by every rule, and how often pilots are wrong. Each rule has a truth of
-its own: the median of what it says of a machine that is always calm, at its full clock. Of a typical block that is the
+In: a machine. Out: of each run and cell the time by every rule, and how often pilots are wrong. Each rule has its own
+truth: the median of what it says of a machine that is always calm, at its full clock. Of a typical block that is the
 median over all layouts and all jitter. A floor depends on how many processes there are, as no layout is the best: its
 truth is that of as many processes.
 

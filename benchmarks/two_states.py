@@ -276,10 +276,10 @@ def stopping(rows: Rows, seed: int) -> None:
         print(_line(f"{_percent(share)} calm", texts, (9, 9, 10, 8, 10, 9, 9, 10, 9)))
     print(f"\nThe same on a machine that is always calm: {intervals.CELLS} cells of each kind of layouts")
     intervals.show(seed)
-    print(f"""\
-To stop when an interval is narrow costs coverage: what is stated holds for a fixed number of processes.
+    print("""\
+To stop when an interval is narrow costs coverage: the stated one is that of a fixed number.
 Of two layouts 10 % apart the median is on either side by chance, and so are narrow intervals.
-Where no layout is faster than a best one (one-sided), or there are two, a floor repeats better.""")
+Where no layout is faster than a best one, or there are two, a floor repeats as well or better.""")
 
 
 FAILURES = {

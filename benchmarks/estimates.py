@@ -49,6 +49,7 @@ from gradmark.records.times import typical
 # fastest of all of their blocks; the usual tools.
 RULES = ("gradmark", "most", "floor", "fastest", "timeit", "mean", "median")
 GRADMARK, MOST, FLOOR, FASTEST, TIMEIT, MEAN, MEDIAN = RULES
+HEADS = dict(zip(RULES, ("ours", "most", "floor", "best", "timeit", "mean", "median"), strict=True))  # of columns
 OF_PILOTS = (GRADMARK, MOST, FLOOR, FASTEST)
 TRULY_SLOW = 0.01  # a block that the slow state made longer by more than this
 DRAWS = 5000 * MOST_PROCESSES  # of processes on an always calm machine, for the truth

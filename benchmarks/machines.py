@@ -41,7 +41,11 @@ INTERRUPTS, INTERRUPT = 0.1, 0.01  # of a millisecond: how many, and for how lon
 RESPONSE = np.resize((0.6, 1.0, 1.3), CELLS)
 LOGNORMAL = np.resize((0.005, 0.01, 0.02, 0.0, 0.0), CELLS)
 ADDED = np.resize((0.0, 0.0, 0.0, 0.01, 0.02), CELLS)
-TWO_MODES = np.arange(CELLS) % 2 == 1  # every other layout is 12 % slower; in other cells layouts add 1.5 % to the best
+# Each process has a layout in memory of its own, which moves all of its blocks: by a lognormal share in most cells. Two
+# cells have two layouts, half of the processes each.
+LAYOUT = np.append(np.resize((0.01, 0.02, 0.03, 0.04), CELLS - 2), (0.005, 0.005))
+TWO_LAYOUTS = np.arange(CELLS) >= CELLS - 2
+SECOND_LAYOUT = 1.1
 
 
 class Core:
@@ -158,10 +162,27 @@ def lanes_of(core: Core, machines: Sequence[tuple[float, float]]) -> Lanes:
 
 
 def layouts(draw: np.random.Generator, cell: Array, shape: tuple[int, ...]) -> Array:
-    """By how much the layout in memory of each process slows it."""
-    best = np.abs(draw.normal(0.0, 1.0, shape))
-    modes = 1.0 + 0.005 * best + 0.12 * (draw.random(shape) < 0.5)
-    return np.where(TWO_MODES[cell].reshape(-1, *[1] * (len(shape) - 1)), modes, 1.0 + 0.015 * best)
+    """By how much the layout in memory of each process slows it; the first axis is that of the cells."""
+    spread, two = (of_cell[cell].reshape(-1, *[1] * (len(shape) - 1)) for of_cell in (LAYOUT, TWO_LAYOUTS))
+    found = np.exp(spread * draw.normal(0.0, 1.0, shape))
+    return np.where(two & (draw.random(shape) < 0.5), SECOND_LAYOUT * found, found)
+
+
+def jitter(draw: np.random.Generator, cell: Array) -> Array:
+    """What moves single blocks on a calm machine, one for each cell that is named."""
+    return draw.lognormal(0.0, 1.0, cell.shape) ** LOGNORMAL[cell] + ADDED[cell] * draw.exponential(1.0, cell.shape)
+
+
+def interruptions(draw: np.random.Generator, length: Array) -> Array:
+    """How long the system itself interrupts work of such a length."""
+    return draw.gamma(draw.poisson(INTERRUPTS * length) + 1e-12, INTERRUPT)
+
+
+def always_calm(draw: np.random.Generator, cell: int, processes: int) -> Array:
+    """Processes by blocks on a machine that is always calm, at its full clock: multiples of an undisturbed block."""
+    cells = np.full((processes, BLOCKS), cell)
+    work = layouts(draw, np.array([cell]), (1, processes)).T * jitter(draw, cells)
+    return work + interruptions(draw, BLOCK * work) / BLOCK
 
 
 def measure(core: Core, lanes: Lanes, draw: np.random.Generator) -> list[Array]:
@@ -190,12 +211,10 @@ def _process(core: Core, lanes: Lanes, draw: np.random.Generator, process: int, 
     before, now = _pilot(core, lanes, draw, active, now)
     while len(active):
         start, cell, key = now[active], lanes.cell[active], lanes.block_key[active]
-        jitter = draw.lognormal(0.0, 1.0, len(active)) ** LOGNORMAL[cell]
-        jitter += ADDED[cell] * draw.exponential(1.0, len(active))
         clock = 1.0 + lanes.drift[active] * core.lag_at(start)
-        end = core.end(start, BLOCK * clock * layout[active] * jitter, key)
+        end = core.end(start, BLOCK * clock * layout[active] * jitter(draw, cell), key)
         lost = core.lost(start, end, key)
-        end += draw.gamma(draw.poisson(INTERRUPTS * (end - start)) + 1e-12, INTERRUPT)
+        end += interruptions(draw, end - start)
         after, done = _pilot(core, lanes, draw, active, end)
         place = lanes.count[active, process]
         lanes.blocks[active, process, place] = end - start
@@ -216,7 +235,7 @@ def _pilot(core: Core, lanes: Lanes, draw: np.random.Generator, active: Array, s
     clock = 1.0 + lanes.drift[active] * core.lag_at(start)
     work = PILOT * clock * (1.0 + PILOT_JITTER * np.abs(draw.normal(0.0, 1.0, len(active))))
     end = core.end(start, work, lanes.pilot_key[active])
-    end += draw.gamma(draw.poisson(INTERRUPTS * (end - start)) + 1e-12, INTERRUPT)
+    end += interruptions(draw, end - start)
     return end - start, end
 
 

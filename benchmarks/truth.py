@@ -4,13 +4,14 @@
     python benchmarks/truth.py poly reuse --seconds 20 --folder …  some cells, for less time
     python benchmarks/truth.py --again FILE --folder FOLDER        judge a measurement that is there
 
-FOLDER has ordinary runs: `repeatability.py --folder` makes them. The truth of a cell is its calm floor: the fastest
-calm block, at the clock of the reference, of all fresh processes. One process of every cell follows another, so that
-the truth of all is measured over the same span of time, an hour or so. It stays in .gradmark/truth.
+FOLDER has ordinary runs: `repeatability.py --folder` makes them. The truth of a cell is its typical calm block over
+minutes: the median over all fresh processes of the median of their calm blocks, at the clock of the reference. That is
+the statistic of `gradmark run`, of many times the processes. One process of every cell follows another, so that the
+truth of all is measured over the same span of time, an hour or so. It stays in .gradmark/truth.
 
-The table has, for each cell, the truth; the fastest tenth, which is the number of the very same processes by the rule
-of `gradmark run`; and by how much the median number of the ordinary runs exceeds the truth. Where the first two differ
-the rule does not reach the floor; where only the last differs, an ordinary run is too short.
+The table has, for each cell, the truth and its interval (half the width); by how much the median number of the ordinary
+runs exceeds the truth; and how far above the calm floor that number is: the fastest calm block of the same minutes. The
+floor is what a lucky layout takes in a lucky moment. To be above it is no error, and nothing is promised of it.
 
 Promised: the bias is below 2 % for nine cells in ten. Exit code 1 if that is not kept.
 """
@@ -18,6 +19,7 @@ Promised: the bias is below 2 % for nine cells in ten. Exit code 1 if that is no
 import argparse
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -28,8 +30,9 @@ from gradmark.commands.options import settings_of
 from gradmark.measure import process
 from gradmark.measure.orchestrator import Orchestrator, begin
 from gradmark.measure.plan import Request, make_plan
-from gradmark.records import Measurement, Run
-from gradmark.records.number import OF_ROW
+from gradmark.records import Measurement, Phase, Run
+from gradmark.records.number import OF_ROW, Number
+from gradmark.records.times import typical
 from gradmark.store import runs
 from gradmark.workloads.selection import select_rows
 
@@ -61,46 +64,81 @@ def record(select: list[str], engines: list[str], seconds: float, blocks: int, f
     return journal.path
 
 
-def calm_floor_ns(measurement: Measurement) -> float | None:
-    """The fastest calm block of all processes, at the clock of the reference; None if none saw a calm machine."""
+def calm_phases(measurement: Measurement) -> list[Phase]:
+    """The phase that stands for the row, of every process that saw a calm machine for long enough."""
     samples = measurement.samples
     name = next((name for name in OF_ROW if any(name in sample.phases for sample in samples)), None)
     phases = [sample.phases[name] for sample in samples if name in sample.phases] if name else []
-    return min((min(phase.calm_ns) for phase in phases if phase.watched and phase.is_calm), default=None)
+    return [phase for phase in phases if phase.watched and phase.is_calm]
 
 
-def biases(truth: Run, ordinary: list[Run]) -> dict[str, list[float]]:
-    """By what share each ordinary run exceeds the truth of a cell; no list for a cell without truth or number."""
+def typical_of(measurement: Measurement) -> Number | None:
+    """The median over all processes of their typical calm block; None if none saw a calm machine."""
+    phases = calm_phases(measurement)
+    return typical([phase.time_ns for phase in phases]) if phases else None
+
+
+def calm_floor_ns(measurement: Measurement) -> float | None:
+    """The fastest calm block of all processes, at the clock of the reference; None if none saw a calm machine."""
+    return min((min(phase.calm_ns) for phase in calm_phases(measurement)), default=None)
+
+
+@dataclass(frozen=True)
+class Distance:
+    """By what share each ordinary run exceeds what the minutes say of a cell."""
+
+    to_typical: list[float]
+    to_floor: list[float]
+
+    @property
+    def bias(self) -> float:
+        """That of the median run."""
+        return median(self.to_typical)
+
+
+def distances(truth: Run, ordinary: list[Run]) -> dict[str, Distance]:
+    """By cell; nothing for a cell without truth, or without a number in one of the runs."""
     by_run = [times(run) for run in ordinary]
     found = {}
     for measurement in truth.measurements:
-        cell, floor = measurement.cell.id, calm_floor_ns(measurement)
-        if floor is not None and all(cell in numbers for numbers in by_run):
-            found[cell] = [numbers[cell].value / floor - 1 for numbers in by_run]
+        cell, true, floor = measurement.cell.id, typical_of(measurement), calm_floor_ns(measurement)
+        if true is not None and floor is not None and all(cell in numbers for numbers in by_run):
+            values = [numbers[cell].value for numbers in by_run]
+            found[cell] = Distance([ns / true.value - 1 for ns in values], [ns / floor - 1 for ns in values])
     return found
 
 
-def show(truth: Run, found: dict[str, list[float]]) -> None:
-    header = f"{'truth':>14} {'its tenth':>9} {'processes':>9} {'bias':>7}  of the runs"
-    print(f"{header:60} cell")
-    of_rule = times(truth)
-    for measurement in sorted(truth.measurements, key=lambda m: -abs(median(found.get(m.cell.id, [0.0])))):
-        cell, floor = measurement.cell.id, calm_floor_ns(measurement)
-        if floor is None:
-            print(f"{measurement.status if measurement.status != 'ok' else 'never calm':>14} {'':45} {cell}")
+def show(truth: Run, found: dict[str, Distance]) -> None:
+    header = f"{'truth':>14} {'within':>7} {'processes':>9} {'bias':>7}  {'of the runs':17} {'to floor':>8}"
+    print(f"{header:68} cell")
+    for measurement in sorted(
+        truth.measurements, key=lambda m: -abs(found[m.cell.id].bias if m.cell.id in found else 0)
+    ):
+        cell, true = measurement.cell.id, typical_of(measurement)
+        if true is None:
+            print(f"{measurement.status if measurement.status != 'ok' else 'never calm':>14} {'':53} {cell}")
             continue
-        shares = found.get(cell)
-        bias = f"{median(shares):+7.1%}  {min(shares):+.1%} to {max(shares):+.1%}" if shares else f"{'–':>7}"
-        left = f"{floor:11,.0f} ns {of_rule[cell].value / floor - 1:+9.1%} {len(measurement.samples):9} {bias}"
-        print(f"{left:60} {cell}")
+        left = f"{true.value:11,.0f} ns {_share(true.spread):>7} {true.processes:9}"
+        if cell in found:
+            one = found[cell]
+            runs_said = f"{min(one.to_typical):+.1%} to {max(one.to_typical):+.1%}"
+            left += f" {one.bias:+7.1%}  {runs_said:17} {median(one.to_floor):+8.1%}"
+        print(f"{left:68} {cell}")
 
 
-def judge(truth: Run, found: dict[str, list[float]]) -> bool:
+def _share(spread: float | None) -> str:
+    return "–" if spread is None else f"±{spread:.1%}"
+
+
+def judge(truth: Run, found: dict[str, Distance]) -> bool:
     """Prints the verdict; a cell whose truth or number is lacking is not right."""
     cells = len(truth.measurements)
-    right = sum(abs(median(shares)) < BIAS for shares in found.values())
-    text = f"bias below {BIAS:.0%} for {SHARE:.0%} of the cells: {right} of {cells}"
-    return say(right >= SHARE * cells, text)
+    right = sum(abs(one.bias) < BIAS for one in found.values())
+    kept = say(right >= SHARE * cells, f"bias below {BIAS:.0%} for {SHARE:.0%} of the cells: {right} of {cells}")
+    above = sorted(median(one.to_floor) for one in found.values())
+    if above:
+        print(f"{'':9} above the calm floor: {median(above):+.1%} for the median cell, {above[-1]:+.1%} at most")
+    return kept
 
 
 def main() -> int:
@@ -124,7 +162,7 @@ def main() -> int:
     for name, run in ordinary.items():
         unlike = "; ".join(truth.environment.unlike(run.environment))
         print(f"{name:16} {described(run)}{f'; NOT THE SAME MACHINE: {unlike}' if unlike else ''}")
-    found = biases(truth, list(ordinary.values()))
+    found = distances(truth, list(ordinary.values()))
     print()
     show(truth, found)
     print()

@@ -22,10 +22,8 @@ from gradmark.records.pilots import (
     Reference,
     calm_blocks,
     corrected,
-    fast,
     is_calm,
     level,
-    middle,
     reference_of,
 )
 
@@ -90,18 +88,6 @@ def test_times_are_not_corrected_by_other_pilots_than_that_of_the_core():
     assert corrected([100.0], {CORE: [(10.4, 10.4)]}, {}) == [100.0]
 
 
-# --- one number of many
-
-
-@pytest.mark.parametrize(("count", "found"), [(1, 1), (2, 1), (10, 1), (11, 2), (20, 2), (21, 3), (100, 10)])
-def test_the_fastest_tenth(count, found):
-    assert fast([float(ns) for ns in range(count, 0, -1)]) == found
-
-
-def test_the_middle():
-    assert (middle([3.0, 1.0, 2.0]), middle([4.0, 1.0, 2.0, 3.0])) == (2.0, 2.5)
-
-
 # --- the reference
 
 
@@ -161,20 +147,12 @@ def test_the_order_of_blocks_does_not_matter(measured, shuffler):
     shuffled = measured.copy()
     shuffler.shuffle(shuffled)
     assert sorted(times(shuffled)) == sorted(times(measured))
-    if times(measured):
-        assert fast(times(shuffled)) == fast(times(measured))
 
 
 @given(blocks)
 def test_calm_blocks_become_shorter_by_no_more_than_the_limit(measured):
     calm = [ns for ns, before, after in measured if max(before, after) <= LIMIT]
     assert all(ns / LIMIT * 0.999 <= found <= ns * 1.001 for ns, found in zip(calm, times(measured), strict=True))
-
-
-@given(st.lists(st.floats(1.0, 1e9), min_size=1))
-def test_the_fastest_tenth_is_one_of_them_and_not_above_the_middle(found):
-    assert fast(found) in found
-    assert min(found) <= fast(found) <= middle(found)
 
 
 @given(st.lists(st.tuples(st.floats(1.0, 1e9), st.floats(1.0, 1e9)), min_size=1), st.integers(1, 5))
@@ -209,13 +187,18 @@ def recorded() -> dict[str, list[Phase]]:
     }  # fmt: skip
 
 
-def floor(phases: list[Phase]) -> float:
-    """The time of a cell."""
-    return min(phase.floor_ns for phase in phases if phase.is_calm)
-
-
 def typical(phases: list[Phase]) -> float:
-    """The median of all blocks."""
+    """The time of a cell."""
+    return median(phase.time_ns for phase in phases if phase.is_calm)
+
+
+def floor(phases: list[Phase]) -> float:
+    """The fastest calm block."""
+    return min(min(phase.calm_ns) for phase in phases if phase.is_calm)
+
+
+def of_all_blocks(phases: list[Phase]) -> float:
+    """The median of all blocks, calm or not."""
     return median(ns for phase in phases for ns in phase.block_ns)
 
 
@@ -224,13 +207,13 @@ def test_recorded_pilots_have_a_reference():
     assert [round(ns, 1) for ns in levels] == [8914.7]
 
 
-# Blocks, calm blocks, processes with a time, and the time of the cell to four digits.
+# Blocks, calm blocks, processes with a time; the time of the cell and the floor of its calm blocks to four digits.
 FOUND = {
-    "chain/f=exp": (2940, 2094, 15, 11060.0),
-    "poly/n=100": (2793, 2038, 14, 3989.0),
-    "add_chain/n=1000": (2765, 2106, 14, 20010.0),
-    "mlp_step/batch=8/width=32": (2800, 2515, 16, 28160.0),
-    "broadcast_add/n=1024": (2856, 1857, 14, 426900.0),
+    "chain/f=exp": (2940, 2094, 15, 11920.0, 11040.0),
+    "poly/n=100": (2793, 2038, 14, 4254.0, 3972.0),
+    "add_chain/n=1000": (2765, 2106, 14, 22560.0, 19910.0),
+    "mlp_step/batch=8/width=32": (2800, 2515, 16, 30660.0, 27920.0),
+    "broadcast_add/n=1024": (2856, 1857, 14, 455800.0, 421700.0),
 }
 
 
@@ -242,20 +225,22 @@ def test_every_cell_was_recorded():
 @pytest.mark.parametrize("name", FOUND)
 def test_recorded_blocks(name):
     phases = recorded()[name]
-    blocks, calm, with_a_time, ns = FOUND[name]
+    blocks, calm, with_a_time, ns, fastest_ns = FOUND[name]
     assert sum(len(phase.block_ns) for phase in phases) == blocks
     assert sum(len(phase.calm) for phase in phases) == calm
     assert sum(len(phase.calm) >= LEAST_CALM for phase in phases) == with_a_time
-    assert float(f"{floor(phases):.4g}") == ns
+    assert float(f"{typical(phases):.4g}") == ns
+    assert float(f"{floor(phases):.4g}") == fastest_ns
 
 
-def test_busy_rounds_move_medians_and_not_floors():
+def test_busy_rounds_move_the_median_of_all_blocks_more_than_that_of_calm_ones():
     moved = {
         rule: [abs(rule(phases[:8]) / rule(phases[8:]) - 1.0) for phases in recorded().values()]
-        for rule in (floor, typical)
+        for rule in (typical, floor, of_all_blocks)
     }
-    assert [round(100.0 * share, 1) for share in moved[floor]] == [0.6, 0.1, 0.5, 2.9, 0.1]
-    assert [round(100.0 * share, 1) for share in moved[typical]] == [5.6, 7.8, 0.2, 6.7, 17.2]
+    assert [round(100.0 * share, 1) for share in moved[typical]] == [1.8, 1.7, 0.6, 3.4, 1.9]
+    assert [round(100.0 * share, 1) for share in moved[floor]] == [0.5, 0.1, 0.2, 3.1, 0.2]
+    assert [round(100.0 * share, 1) for share in moved[of_all_blocks]] == [5.6, 7.8, 0.2, 6.7, 17.2]
 
 
 def test_a_process_without_calm_blocks_has_no_time():
@@ -267,11 +252,12 @@ def test_a_process_without_calm_blocks_has_no_time():
 
 
 def test_two_halves_of_the_processes_agree_better_by_calm_blocks_than_by_all():
-    shuffler, apart = random.Random(0), {floor: [], typical: []}
+    shuffler, apart = random.Random(0), {typical: [], floor: [], of_all_blocks: []}
     for phases in recorded().values():
         for _ in range(8):
             order = shuffler.sample(phases, len(phases))
             for rule, found in apart.items():
                 found.append(abs(math.log(rule(order[:8]) / rule(order[8:]))))
-    assert mean(apart[floor]) < 0.5 * mean(apart[typical])
-    assert max(apart[floor]) < max(apart[typical])
+    # Eight processes are few: layouts move each by several per cent, all in one direction, and floors see less of it.
+    assert [round(100.0 * mean(found), 1) for found in apart.values()] == [2.2, 0.8, 2.8]
+    assert [round(100.0 * max(found), 1) for found in apart.values()] == [9.8, 2.5, 14.7]

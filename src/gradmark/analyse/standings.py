@@ -17,7 +17,7 @@ from gradmark.records import Cell, Code, Comparison, Measurement, Number, Record
 from gradmark.records.metric import metric, numbers
 from gradmark.records.times import HARNESS_ERROR_NS
 
-# Within this two times are equal: the fastest processes of equal things differ by up to 5 % on a shared machine.
+# Within this two times are equal: those of equal things differ by up to 5 % on a shared machine.
 TIE = 1.05
 # Either test, of the rounds or of all processes, decides at this level. Both are exact; together with the ratio beyond
 # `TIE` they mark one of two equal engines as the only winner in fewer than 5 % (benchmarks/statistics.py).

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradmark.records import Cell, Code, Measurement, Number, Phase, Sample, Warning, metric
-from gradmark.records.times import floors, times, unrepeatable, warnings
+from gradmark.records.times import process_times, times, unrepeatable, warnings
 
 CELL = Cell(engine="tapegrad", workload="poly", suite="scalar", params={"n": 10})
 PHASES = ("primal", "forward", "backward", "total")
@@ -79,7 +79,7 @@ def test_what_was_not_timed_is_missing_and_not_zero():
 
 def test_a_process_without_the_phase_does_not_count():
     samples = [sample(total=4.0), sample(total=phase()), sample(primal=1.0)]
-    assert floors(samples, "total") == [4.0]
+    assert process_times(samples, "total") == [4.0]
     assert times(measurement(*samples))["total"].processes == 1
 
 
@@ -148,7 +148,7 @@ def test_what_older_files_computed_is_not_used():
         sample(forward=130.0, backward=phase(8.0, how="derived"), total=240.0),
     ]
     assert values(*old)["backward"] == (140.0, "derived")
-    assert floors(old, "backward") == []
+    assert process_times(old, "backward") == []
     assert not unrepeatable(old)
 
 

@@ -15,9 +15,10 @@ from gradmark.analyse.summary import UNSTEADY_SPREAD
 from gradmark.records import Number, Record, metric
 from gradmark.records.metric import Metric
 from gradmark.records.number import OF_ROW
+from gradmark.records.order import CONFIDENCE
 from gradmark.report.model.characters import some
 from gradmark.report.model.rows import WORDS, Row
-from gradmark.report.model.words import TIMES
+from gradmark.report.model.words import times_are
 
 MISSING = "n/a"
 DERIVED = "~"
@@ -46,8 +47,8 @@ NAMES = [
     Column(key="shape", title="shape", rank=13),
     Column(key="engine", title="engine", rank=0),
 ]
-# On demand: the median over processes of total, with its interval or, of few processes, its range.
-MEDIAN = Column(key="median", title="median", rank=0, metrics=["total"])
+# On demand: the interval of total or, of few processes, the range.
+INTERVAL = Column(key="interval", title="interval", rank=0, metrics=["total"])
 
 
 def all_columns() -> tuple[Column, ...]:
@@ -86,7 +87,7 @@ def columns(rows: Sequence[Row], *, medians: bool = False) -> list[Column]:
         if says:
             shown.append(column)
         if column.key == "total":
-            shown += [MEDIAN] if medians and says else []
+            shown += [INTERVAL] if medians and says else []
             shown += [Column(key=name, title=name, rank=3, metrics=[name]) for name in _declared(rows)]
     # For an engine that only evaluates, primal is the one time there is: it must not give way.
     alone = {name for row in rows for name in OF_ROW if name in row.numbers and row.numbers[name] is row.time}
@@ -140,8 +141,8 @@ def _text(row: Row, column: Column) -> str:
     if entry is None:
         return MISSING
     number = row.numbers[entry.name]
-    if column.key == MEDIAN.key:
-        return median_text(number)
+    if column.key == INTERVAL.key:
+        return interval_text(number)
     return number_text(entry, number, calm=is_calm(row.numbers, entry.name))
 
 
@@ -151,21 +152,23 @@ def number_text(entry: Metric, number: Number, *, calm: bool = True) -> str:
     return (DERIVED if number.how == "derived" else "") + units.text(entry.unit, number.value) + doubt
 
 
-def median_text(number: Number) -> str:
-    """The median with its interval; what n processes cannot give 95 % for is called a range."""
+def interval_text(number: Number) -> str:
+    """Low to high, and what that is; what n processes cannot give 95 % for is called a range.
+
+    Of files without pilots it is that of the median, which is not the number: both are said.
+    """
     if number.median is None or number.low is None or number.high is None:
         return MISSING
-    if number.processes < 2:
-        return units.time(number.median)
-    return f"{units.time(number.median)} ({interval_text(number)})"
-
-
-def interval_text(number: Number) -> str:
-    """Low to high, and what that is."""
-    if number.low is None or number.high is None or number.coverage is None:
+    if number.coverage is None:
         return "one process"
     ends = f"{units.time(number.low)} to {units.time(number.high)}"
-    return f"{ends}, {100 * number.coverage:.0f} %" if number.coverage >= 0.95 else f"range {ends}"
+    text = f"{ends}, {100 * number.coverage:.0f} %" if number.coverage >= CONFIDENCE else f"range {ends}"
+    return text if number.median == number.value else f"median {units.time(number.median)} ({text})"
+
+
+def times_text(rows: Sequence[Row]) -> str:
+    """What the times of rows are."""
+    return times_are(row.calm_blocks is not None for row in rows if row.time)
 
 
 def legend(rows: Sequence[Row], shown: Sequence[Column]) -> list[str]:
@@ -174,12 +177,14 @@ def legend(rows: Sequence[Row], shown: Sequence[Column]) -> list[str]:
     headers = {column.key for column in shown}
     lines = []
     if any(row.time for row in fine):
-        lines.append(f"times: {TIMES}; ratios and rates come from them")
+        lines.append(f"times: {times_text(fine)}; ratios and rates come from them")
     if "spread" in headers:
-        beyond = f"; unsteady beyond {units.above(UNSTEADY_SPREAD)}" if any(not row.steady for row in fine) else ""
-        lines.append(f"spread: how far the typical process lies above the fastest{beyond}")
-    if "median" in headers:
-        lines.append("median: over processes, with its interval; a range where few processes cannot give 95 %")
+        beyond = f"; unsteady beyond {units.within(UNSTEADY_SPREAD)}" if any(not row.steady for row in fine) else ""
+        lines.append(
+            f"spread: half of the interval that holds the time, or of the range where few processes cannot give 95 %{beyond}"
+        )
+    if INTERVAL.key in headers:
+        lines.append("interval: where the time lies with 95 % or more; a range where few processes cannot give that")
     shown_metrics = [(row, entry) for row in fine for c in shown if applies(row, c) and (entry := metric_of(row, c))]
     if any(row.numbers[entry.name].how == "derived" for row, entry in shown_metrics):
         lines.append(f"{DERIVED} computed: one part of an iteration is total − the other part")

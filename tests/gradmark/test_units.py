@@ -73,7 +73,7 @@ def test_traffic():
     ("share", "text"), [(0.0, "+0 %"), (0.034, "+3 %"), (1.21, "+121 %"), (-0.02, "-2 %"), (math.inf, "+inf %")]
 )
 def test_above(share, text):
-    assert units.above(share) == text
+    assert units.within(share) == text
 
 
 @pytest.mark.parametrize(

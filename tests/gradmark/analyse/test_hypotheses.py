@@ -67,11 +67,11 @@ def test_undecided_if_the_rounds_do_not_agree():
     ]
 
 
-def test_undecided_if_the_fastest_blocks_say_otherwise():
+def test_undecided_if_the_times_shown_say_otherwise():
     found = verdict(timed("a", [*SIX, 10.0]), timed("b", [x / 2 for x in SIX]))
     assert (found.verdict, found.evidence[-1]) == (
         "undecided",
-        "the rounds say one thing and the fastest processes the other",
+        "the rounds say one thing and the times shown the other",
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from gradmark.analyse.states import States, Stretch
 from gradmark.commands import doctor
-from gradmark.commands.doctor import aa_error, calm_floors, choice, cores, machine, noise, one_core, smallest, tools
+from gradmark.commands.doctor import aa_error, calm_times, choice, cores, machine, noise, one_core, smallest, tools
 from gradmark.errors import GradmarkError
 from gradmark.measure import environment, process, watching
 from gradmark.measure.job import Result
@@ -225,7 +225,7 @@ def sample(block_ns, pilots_ns):
 def test_only_processes_on_a_calm_machine_have_a_time():
     calm, slow = sample([100.0] * 4, [1000.0] * 4), sample([160.0] * 4, [1600.0] * 4)
     drifted = sample([103.0] * 4, [1030.0] * 4)
-    assert calm_floors([calm, slow, drifted], {"core": 1000.0}) == [100.0, pytest.approx(100.0)]
+    assert calm_times([calm, slow, drifted], {"core": 1000.0}) == [100.0, pytest.approx(100.0)]
 
 
 def test_what_a_minute_can_see():

@@ -47,8 +47,8 @@ NAMES = [
     Column(key="shape", title="shape", rank=13),
     Column(key="engine", title="engine", rank=0),
 ]
-# On demand: the interval of total or, of few processes, the range.
-INTERVAL = Column(key="interval", title="interval", rank=0, metrics=["total"])
+# On demand: the median over processes of total, with its interval or, of few processes, its range.
+MEDIAN = Column(key="median", title="median", rank=0, metrics=["total"])
 
 
 def all_columns() -> tuple[Column, ...]:
@@ -87,7 +87,7 @@ def columns(rows: Sequence[Row], *, medians: bool = False) -> list[Column]:
         if says:
             shown.append(column)
         if column.key == "total":
-            shown += [INTERVAL] if medians and says else []
+            shown += [MEDIAN] if medians and says else []
             shown += [Column(key=name, title=name, rank=3, metrics=[name]) for name in _declared(rows)]
     # For an engine that only evaluates, primal is the one time there is: it must not give way.
     alone = {name for row in rows for name in OF_ROW if name in row.numbers and row.numbers[name] is row.time}
@@ -141,8 +141,8 @@ def _text(row: Row, column: Column) -> str:
     if entry is None:
         return MISSING
     number = row.numbers[entry.name]
-    if column.key == INTERVAL.key:
-        return interval_text(number)
+    if column.key == MEDIAN.key:
+        return median_text(number)
     return number_text(entry, number, calm=is_calm(row.numbers, entry.name))
 
 
@@ -152,18 +152,21 @@ def number_text(entry: Metric, number: Number, *, calm: bool = True) -> str:
     return (DERIVED if number.how == "derived" else "") + units.text(entry.unit, number.value) + doubt
 
 
-def interval_text(number: Number) -> str:
-    """Low to high, and what that is; what n processes cannot give 95 % for is called a range.
-
-    Of files without pilots it is that of the median, which is not the number: both are said.
-    """
+def median_text(number: Number) -> str:
+    """The median with its interval; what n processes cannot give 95 % for is called a range."""
     if number.median is None or number.low is None or number.high is None:
         return MISSING
-    if number.coverage is None:
+    if number.processes < 2:
+        return units.time(number.median)
+    return f"{units.time(number.median)} ({interval_text(number)})"
+
+
+def interval_text(number: Number) -> str:
+    """Low to high, and what that is."""
+    if number.low is None or number.high is None or number.coverage is None:
         return "one process"
     ends = f"{units.time(number.low)} to {units.time(number.high)}"
-    text = f"{ends}, {100 * number.coverage:.0f} %" if number.coverage >= CONFIDENCE else f"range {ends}"
-    return text if number.median == number.value else f"median {units.time(number.median)} ({text})"
+    return f"{ends}, {100 * number.coverage:.0f} %" if number.coverage >= CONFIDENCE else f"range {ends}"
 
 
 def times_text(rows: Sequence[Row]) -> str:
@@ -181,10 +184,10 @@ def legend(rows: Sequence[Row], shown: Sequence[Column]) -> list[str]:
     if "spread" in headers:
         beyond = f"; unsteady beyond {units.within(UNSTEADY_SPREAD)}" if any(not row.steady for row in fine) else ""
         lines.append(
-            f"spread: half of the interval that holds the time, or of the range where few processes cannot give 95 %{beyond}"
+            "spread: half of the interval that holds the time; 95 % or more with six processes, else the range" + beyond
         )
-    if INTERVAL.key in headers:
-        lines.append("interval: where the time lies with 95 % or more; a range where few processes cannot give that")
+    if MEDIAN.key in headers:
+        lines.append("median: over processes, with its interval; a range where few processes cannot give 95 %")
     shown_metrics = [(row, entry) for row in fine for c in shown if applies(row, c) and (entry := metric_of(row, c))]
     if any(row.numbers[entry.name].how == "derived" for row, entry in shown_metrics):
         lines.append(f"{DERIVED} computed: one part of an iteration is total − the other part")

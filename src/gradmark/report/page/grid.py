@@ -9,7 +9,7 @@ from gradmark import units
 from gradmark.records import Number, Record
 from gradmark.records.metric import Metric, metric
 from gradmark.report.model.characters import one_line
-from gradmark.report.model.columns import NAMES, Column, interval_text, legend, metric_of, times_text
+from gradmark.report.model.columns import NAMES, Column, interval_text, legend, median_text, metric_of, times_text
 from gradmark.report.model.rows import Row
 from gradmark.report.page.material import Material
 
@@ -129,4 +129,6 @@ def _more(entry: Metric, number: Number) -> str:
     if number.median is None:
         return "computed: total − the other part" if entry.phase else ""
     spread = "" if number.spread is None else f"; spread {units.within(number.spread)}"
-    return f"{interval_text(number)}{spread}"
+    if number.median == number.value:
+        return f"{interval_text(number)}{spread}"
+    return f"median {median_text(number)}{spread}"  # of files without pilots, whose number is the fastest block

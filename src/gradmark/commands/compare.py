@@ -14,10 +14,10 @@ COLOURS = {"faster": "green", "slower": "red"}
 # Old, new and change with the gaps between them, then the longest verdict: what is left of 80 columns is for names.
 NUMBERS, NAMES = 32, 33
 LEGEND = """\
-Times: {times}; the change is their quotient.
-Slower or faster: both it and the typical change of a process are beyond {noticed:.0f} %
-(the first beyond {by_few:.0f} % with fewer than {many} processes), and an exact
-Mann-Whitney test of all processes has p ≤ {level:g}."""
+Times: {times}.
+The change is their quotient. Slower or faster: it and the typical change of a
+process are beyond {noticed:.0f} % (with fewer than {many} processes, it is beyond {by_few:.0f} %), and
+an exact Mann-Whitney test of all processes has p ≤ {level:g}."""
 SAME_MACHINE = "All of that must hold with the machine's own change taken off, too."
 INTERVAL = "Interval: the typical change of a process (Hodges-Lehmann)."
 

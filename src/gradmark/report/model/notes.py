@@ -152,9 +152,9 @@ def _unsteady(fine: list[Row]) -> Iterator[Note]:
     if unsteady:
         names = [f"{row.place} {units.within(row.value('spread') or 0.0)}" for row in unsteady]
         yield _warning(
-            f"unsteady: {plural(len(unsteady), 'row')} of {len(fine)}: {some(names)}. The interval that holds "
-            f"the time is wider than {units.within(UNSTEADY_SPREAD)}. Close other programs, see what `gradmark doctor` "
-            "says of this machine, and measure again with `--full`, which takes more processes."
+            f"unsteady: the interval of {plural(len(unsteady), 'row')} of {len(fine)} is wider than "
+            f"{units.within(UNSTEADY_SPREAD)}: {some(names)}. Close other programs, see what `gradmark doctor` says of "
+            "this machine, and measure again with `--full`, which takes more processes."
         )
 
 

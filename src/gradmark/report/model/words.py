@@ -10,7 +10,7 @@ from gradmark.records import Code, Warning
 
 # What every time is, in legends and captions; and what it is in files without pilots.
 TIMES = "typical calm block, at one clock speed"
-WITHOUT_PILOTS = "fastest block, because no pilots tell which were calm"
+WITHOUT_PILOTS = "fastest block (no pilots)"
 # The same on an axis.
 ON_AXIS = "typical calm block"
 # What to do about a machine that was slow.
@@ -26,7 +26,7 @@ def times_are(watched: Iterable[bool]) -> str:
     kinds = set(watched)
     if kinds == {False}:
         return WITHOUT_PILOTS
-    return TIMES if False not in kinds else f"{TIMES}; of runs without pilots the fastest block"
+    return TIMES if False not in kinds else f"{TIMES} (without pilots: fastest block)"
 
 
 def sentence(warning: Warning) -> str:

@@ -141,10 +141,8 @@ class Timed:
             return f"{text} is the fastest block."
         if not self.number.calm:
             return f"{text} is made of slow blocks{' too' if self.calm else ''}, and decides nothing."
-        return f"{text} is that of the typical calm one{self._of_processes()}."
-
-    def _of_processes(self) -> str:
-        return ": the median over processes of their medians" if len(self.counted) > 1 else ""
+        several = len(self.counted) > 1
+        return f"{text} is the typical calm block{f' (median over {len(self.counted)} processes)' * several}."
 
     def _summary(self, top: float) -> Iterator[str]:
         yield f"{plural(len(self.parts), 'process')}, {plural(len(self.blocks), 'block')}."

@@ -19,8 +19,8 @@ def test_the_numbers_of_the_table_with_their_spread_the_fit_and_the_guide(materi
     ]  # fmt: skip
     marks = view.series[0]
     assert marks.x == [20, 200, 2000, 20000]
-    assert (marks.y[0], marks.high[0]) == (1000, 1040)
-    assert marks.text[0] == "tapegrad, n = 20: 1.00 µs, spread +4 %"
+    assert (marks.y[0], marks.low[0], marks.high[0]) == (1000, 1000, 1090)
+    assert marks.text[0] == "tapegrad, n = 20: 1.00 µs, spread ±3.8 %"
     assert view.summary.startswith("tapegrad grows as n^1.00 (0.98 to 1.02), linear; ")
     guide = view.series[-1]
     assert (guide.x, guide.y) == ([20, 20000], [1000, 1_000_000])

@@ -203,7 +203,10 @@ def test_unsteady_rows_are_one_note_the_worst_first(make: Any) -> None:
         )
     ]
     assert said(make.run(run.measurements[0])) == [
-        ("warning", f"unsteady: the interval of 1 row of 1 is wider than ±10 %: poly/n=10 on tapegrad ±11 %. {UNSTEADY}")
+        (
+            "warning",
+            f"unsteady: the interval of 1 row of 1 is wider than ±10 %: poly/n=10 on tapegrad ±11 %. {UNSTEADY}",
+        )
     ]
 
 

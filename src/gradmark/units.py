@@ -89,13 +89,13 @@ def ulps(number: float) -> str:
     return f"{number:.1e} ulp" if math.isfinite(number) and abs(number) >= 1e6 else f"{count(number)} ulp"
 
 
-def above(share: float) -> str:
-    """How far something lies above something else.
+def within(share: float) -> str:
+    """How far a number may lie from the truth, to either side.
 
-    >>> above(0.034), above(0.0)
-    ('+3 %', '+0 %')
+    >>> within(0.0123), within(0.0), within(0.1)
+    ('±1.2 %', '±0.0 %', '±10 %')
     """
-    return f"{_change(share, 0)} %"
+    return f"±{_change(abs(share), 1 if 100 * abs(share) < 9.95 else 0).lstrip('+')} %"
 
 
 def _change(share: float, digits: int) -> str:
@@ -126,7 +126,7 @@ FORMS: Mapping[str, Callable[[float], str]] = {
     "rate": count,
     "flops": flops,
     "traffic": traffic,
-    "share": above,
+    "share": within,
     "ratio": times,
     "ulp": ulps,
     "relative": "{:.1e}".format,

@@ -70,10 +70,18 @@ def test_traffic():
 
 
 @pytest.mark.parametrize(
-    ("share", "text"), [(0.0, "+0 %"), (0.034, "+3 %"), (1.21, "+121 %"), (-0.02, "-2 %"), (math.inf, "+inf %")]
+    ("share", "text"),
+    [
+        (0.0, "±0.0 %"),
+        (0.0123, "±1.2 %"),
+        (0.0994, "±9.9 %"),
+        (0.0996, "±10 %"),
+        (1.21, "±121 %"),
+        (math.inf, "±inf %"),
+    ],
 )
-def test_above(share, text):
-    assert units.above(share) == text
+def test_within(share, text):
+    assert units.within(share) == text
 
 
 @pytest.mark.parametrize(
@@ -102,7 +110,7 @@ def test_times(ratio, text):
         ("time", 2500.0, "2.50 µs"),
         ("bytes", 4096, "4.00 KiB"),
         ("count", 12, "12"),
-        ("share", 0.5, "+50 %"),
+        ("share", 0.5, "±50 %"),
         ("ratio", 2.5, "2.50"),
         ("rate", 8e6, "8.00 M"),
         ("flops", 4e9, "4.00 GFLOP/s"),

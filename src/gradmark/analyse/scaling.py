@@ -23,7 +23,7 @@ NEEDED_SIZES = 3  # two sizes fit every p
 # n·log n over three decades looks like n^1.2, caches that overflow like n^1.1: what stays below is linear to a user.
 LINEAR_BELOW = 1.1
 LINEAR_ABOVE = 0.9  # as far below 1 as the other bound is above
-# Interleaved A/A floors were off by 2 % at the 95th percentile, which is two standard deviations. Processes that
+# Interleaved equal things were off by 2 % at the 95th percentile, which is two standard deviations. Processes that
 # happen to agree better than that have not measured better.
 LEAST_SPREAD = 0.01
 
@@ -72,7 +72,7 @@ def fits(measurements: list[Measurement], parameter: str) -> list[Fit]:
 
     The size is the work where every measurement declares it: promises are about operations, and a parameter may be a
     depth. Else it is the parameter itself.
-    Times are weighted by how far the floors of the processes scatter; those that no process took on a calm machine are
+    Times are weighted by how far the processes scatter; those that no process took on a calm machine are
     left out. Counts are exact: they weigh the same.
     """
     _check_family(measurements, parameter)
@@ -142,20 +142,20 @@ def _cost(entry: Metric, number: Number) -> float:
 
 
 def _spread(item: Measurement, phase: str, number: Number) -> float:
-    """The relative standard deviation of the floors of the processes.
+    """The relative standard deviation of the times of the processes.
 
     What was computed as a difference errs by as much as the whole and the other part together.
     """
     rest = [times.WHOLE, *(part for part in times.PARTS if part != phase)]
     timed = [phase] if number.how == "measured" else rest
     # A part that is as long as the whole errs as the whole does: there is no other part.
-    seen = [floors for name in timed if (floors := times.process_times(item.samples, name))]
-    return math.hypot(*(_deviation(floors) for floors in seen)) / number.value
+    seen = [of_processes for name in timed if (of_processes := times.process_times(item.samples, name))]
+    return math.hypot(*(_deviation(of_processes) for of_processes in seen)) / number.value
 
 
-def _deviation(floors: Sequence[float]) -> float:
-    """The standard deviation of floors; never less than that of calm processes."""
-    return max(LEAST_SPREAD * min(floors), stdev(floors) if len(floors) > 1 else 0.0)
+def _deviation(times_ns: Sequence[float]) -> float:
+    """The standard deviation of the times of processes; never less than that of calm ones."""
+    return max(LEAST_SPREAD * min(times_ns), stdev(times_ns) if len(times_ns) > 1 else 0.0)
 
 
 def _size(item: Measurement, parameter: str) -> float:

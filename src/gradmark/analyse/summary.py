@@ -9,8 +9,8 @@ from gradmark.analyse.calm import share_of_calm_blocks
 from gradmark.records import Code, Measurement, Number, Summary, Warning, metric, times
 from gradmark.records.number import OF_ROW, of_row
 
-# Floors of interleaved processes of equal things agree within 2 % on a noisy machine: five times that is more than
-# usual noise.
+# Most rows are known to 1.25 % or better, which is where a run stops (records/agreement.py): eight times that is more
+# than usual noise.
 UNSTEADY_SPREAD = 0.10
 # Below this the subtraction of the harness dominates, and its scatter says nothing of the engine.
 JUDGED_ABOVE_NS = 50.0
@@ -51,7 +51,7 @@ def _lacks_tool(measurement: Measurement) -> list[str]:
 
 
 def is_steady(shown: Number | None) -> bool:
-    """Whether the typical process comes near the fastest; what is too short to be judged counts as steady."""
+    """Whether the interval of a time is narrow; what is too short to be judged counts as steady."""
     if shown is None or shown.spread is None or shown.value <= JUDGED_ABOVE_NS:
         return True
     return shown.spread <= UNSTEADY_SPREAD

@@ -14,12 +14,12 @@ COLOURS = {"faster": "green", "slower": "red"}
 # Old, new and change with the gaps between them, then the longest verdict: what is left of 80 columns is for names.
 NUMBERS, NAMES = 32, 33
 LEGEND = """\
-Times: {times}; the change is their quotient.
-Slower or faster: both it and the typical process changed by more than {noticed:.0f} %
-(with fewer than {many} processes, the fastest process by {by_few:.0f} %), and an exact
-Mann-Whitney test of all processes has p ≤ {level:g}."""
+Times: {times}.
+The change is their quotient. Slower or faster: it and the typical change of a
+process are beyond {noticed:.0f} % (with fewer than {many} processes, it is beyond {by_few:.0f} %), and
+an exact Mann-Whitney test of all processes has p ≤ {level:g}."""
 SAME_MACHINE = "All of that must hold with the machine's own change taken off, too."
-INTERVAL = "Interval: change of the typical process (Hodges-Lehmann)."
+INTERVAL = "Interval: the typical change of a process (Hodges-Lehmann)."
 
 
 @click.command()
@@ -37,7 +37,7 @@ def command(old: str, new: str, changed: bool, store: Path | None) -> None:
     from gradmark.analyse.unpaired import LEVEL, MANY, NOTICED, NOTICED_BY_FEW, differences, environments
     from gradmark.analyse.unpaired import machines as change_of_machine
     from gradmark.report.model.characters import one_line
-    from gradmark.report.model.words import TIMES
+    from gradmark.report.model.words import times_are
     from gradmark.store import runs
 
     folder = store or runs.FOLDER
@@ -64,7 +64,7 @@ def command(old: str, new: str, changed: bool, store: Path | None) -> None:
     click.echo("\n" + (", ".join(f"{count} {verdict}" for verdict, count in counts.items()) or "Both runs are empty."))
     if any(d.time is not None for d in shown):
         shares = {"noticed": 100 * (NOTICED - 1), "by_few": 100 * (NOTICED_BY_FEW - 1)}
-        click.echo(LEGEND.format(**shares, times=TIMES, many=MANY, level=LEVEL))
+        click.echo(LEGEND.format(**shares, times=times_are(map(has_pilots, (before, after))), many=MANY, level=LEVEL))
         if slowed is not None and not is_as_fast(slowed):
             click.echo(SAME_MACHINE)
     if any(d.time is not None and d.time.is_interval for d in shown if _explained(d)):
@@ -162,7 +162,7 @@ def _why(time: "Comparison") -> Iterator[str]:
     processes = f"{plural(first, 'process')} each" if first == second else f"{first} and {second} processes"
     kind = f"{100 * time.coverage:.0f} % interval" if time.is_interval else "range"
     yield (
-        f"typical process {units.percent(time.typical)} "
+        f"typical change of a process {units.percent(time.typical)} "
         f"({kind} {units.percent(time.low)} to {units.percent(time.high)})"
     )
     yield f"p = {time.p_value:.2g}, {processes}"

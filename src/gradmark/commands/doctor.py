@@ -1,5 +1,6 @@
 """`gradmark doctor`: is this machine fit to measure on, and what to do about it."""
 
+import math
 import os
 import shutil
 import sys
@@ -230,10 +231,10 @@ def noise(seconds: float) -> list[Check]:
             samples.append(result.sample)
             reference.add(result.sample.phases["primal"].pilots)
             now_s = time.monotonic()
-    return [smallest(calm_floors(samples, reference.levels()), len(samples), now_s - start_s)]
+    return [smallest(calm_times(samples, reference.levels()), len(samples), now_s - start_s)]
 
 
-def calm_floors(samples: "Sequence[Sample]", reference: Mapping[str, float]) -> list[float]:
+def calm_times(samples: "Sequence[Sample]", reference: Mapping[str, float]) -> list[float]:
     """The times of the processes that met a calm machine, as all pilots together know it."""
     from gradmark.records.sample import with_one_harness, with_reference
     from gradmark.records.times import process_time_ns
@@ -242,52 +243,56 @@ def calm_floors(samples: "Sequence[Sample]", reference: Mapping[str, float]) -> 
     return [ns for sample in known if (ns := process_time_ns(sample, "primal")) is not None]
 
 
-def smallest(floors: Sequence[float], processes: int, seconds: float) -> Check:
+def smallest(times_ns: Sequence[float], processes: int, seconds: float) -> Check:
     """The smallest slowdown that a gate sees in one minute."""
     from gradmark.gate.timing import TIMES_NOISE
     from gradmark.report.model.characters import plural
 
-    if len(floors) < LEAST_PROCESSES:
+    if len(times_ns) < LEAST_PROCESSES:
         few = processes < LEAST_PROCESSES
         return Check(
             False,
             "smallest slowdown that can be seen: cannot be told; "
-            f"{len(floors)} of {plural(processes, 'process')} met a calm machine, and it takes {LEAST_PROCESSES}",
+            f"{len(times_ns)} of {plural(processes, 'process')} met a calm machine, and it takes {LEAST_PROCESSES}",
             "give it more time with --seconds" if few else ELSEWHERE,
         )
     fitting = round(MINUTE_S * processes / seconds)
     pairs = max(1, fitting // 2)
-    arm = min(len(floors) // 2, pairs)
-    error = aa_error(floors, arm)
+    arm = min(len(times_ns) // 2, pairs)
+    whole = min(2 * arm, pairs)
+    error = aa_error(times_ns, arm) / math.sqrt(whole / arm)
     good = error < STEADY
     cause = (
-        "processes differ on a calm machine too" if len(floors) == processes else "not every process met a calm machine"
+        "processes differ on a calm machine too"
+        if len(times_ns) == processes
+        else "not every process met a calm machine"
     )
     return Check(
         good,
         f"smallest slowdown that can be seen in one minute: about {100 * max(LEAST_SEEN, TIMES_NOISE * error):.0f} %",
         "" if good else f"{cause}: measure with --full, which takes more processes",
         (
-            f"{len(floors)} of {plural(processes, 'process')} met a calm machine; of two lots of {arm}, the fastest "
-            f"differ by up to {100 * error:.1f} % (95th percentile)",
+            f"{len(times_ns)} of {plural(processes, 'process')} met a calm machine; the medians of two "
+            f"equal lots of {whole} differ by up to {100 * error:.1f} % (95th percentile)",
             f"one minute has room for {plural(fitting, 'process')}: {plural(pairs, 'pair')} of one short row"
-            + (", which may see less" if pairs > arm else ""),
+            + (", which may see less" if pairs > whole else ""),
         ),
     )
 
 
-def aa_error(floors: Sequence[float], arm: int) -> float:
-    """The 95th percentile of |ratio - 1| of two arms of so many, drawn from equal processes.
+def aa_error(times_ns: Sequence[float], arm: int) -> float:
+    """The 95th percentile of |ratio - 1| of the medians of two arms of so many, drawn from equal processes.
 
-    For a comparison with larger arms it is rather too large than too small.
+    Arms of twice as many differ by less: by the root of two.
     """
     import random
+    from statistics import median
 
     draw = random.Random(0)
     errors = []
     for _ in range(DRAWS):
-        drawn = draw.sample(floors, 2 * arm)
-        errors.append(abs(min(drawn[:arm]) / min(drawn[arm:]) - 1.0))
+        drawn = draw.sample(times_ns, 2 * arm)
+        errors.append(abs(median(drawn[:arm]) / median(drawn[arm:]) - 1.0))
     return sorted(errors)[int(0.95 * DRAWS)]
 
 

@@ -26,7 +26,7 @@ FURTHER_ROUNDS = 2
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Also write the run to this file.")
 @click.option("--html", "html_file", type=click.Path(path_type=Path), help="Also write a page that shows the run.")
-@click.option("--medians", is_flag=True, help="Also show the median over processes, with its interval.")
+@click.option("--medians", is_flag=True, help="Also show the median of total over processes, with its interval.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be measured.")
 @measuring(*SAMPLING)
 def command(

@@ -8,7 +8,7 @@ import pytest
 
 from gradmark.analyse.states import States, Stretch
 from gradmark.commands import doctor
-from gradmark.commands.doctor import aa_error, calm_floors, choice, cores, machine, noise, one_core, smallest, tools
+from gradmark.commands.doctor import aa_error, calm_times, choice, cores, machine, noise, one_core, smallest, tools
 from gradmark.errors import GradmarkError
 from gradmark.measure import environment, process, watching
 from gradmark.measure.job import Result
@@ -18,22 +18,22 @@ from gradmark.records import Phase, Sample
 MS = 1_000_000
 
 
-def test_equal_floors_have_no_error():
+def test_equal_times_have_no_error():
     assert aa_error([100.0] * 10, 5) == 0.0
 
 
-def test_one_slow_process_is_not_seen_because_floors_are_compared():
+def test_one_slow_process_is_not_seen_because_medians_are_compared():
     assert aa_error([100.0] * 9 + [900.0], 5) == 0.0
 
 
 def test_two_levels_are_seen():
-    # An arm without any of the two fast ones is drawn often, so the 95th percentile is the whole difference.
-    assert aa_error([100.0] * 2 + [150.0] * 10, 3) == pytest.approx(0.5)
+    # One arm has mostly fast ones and the other mostly slow ones often, so the 95th percentile is the whole difference.
+    assert aa_error([100.0] * 6 + [150.0] * 6, 3) == pytest.approx(0.5)
 
 
 def test_the_error_is_the_same_each_time():
-    floors = [100.0 + k for k in range(12)]
-    assert aa_error(floors, 6) == aa_error(floors, 6) > 0
+    times_ns = [100.0 + k for k in range(12)]
+    assert aa_error(times_ns, 6) == aa_error(times_ns, 6) > 0
 
 
 def core(calm, slow=0.0, taken=0.0):
@@ -225,7 +225,7 @@ def sample(block_ns, pilots_ns):
 def test_only_processes_on_a_calm_machine_have_a_time():
     calm, slow = sample([100.0] * 4, [1000.0] * 4), sample([160.0] * 4, [1600.0] * 4)
     drifted = sample([103.0] * 4, [1030.0] * 4)
-    assert calm_floors([calm, slow, drifted], {"core": 1000.0}) == [100.0, pytest.approx(100.0)]
+    assert calm_times([calm, slow, drifted], {"core": 1000.0}) == [100.0, pytest.approx(100.0)]
 
 
 def test_what_a_minute_can_see():
@@ -233,14 +233,15 @@ def test_what_a_minute_can_see():
     assert (found.good, found.advice) == (True, "")
     assert found.what == "smallest slowdown that can be seen in one minute: about 1 %"
     assert found.details == (
-        "40 of 50 processes met a calm machine; of two lots of 20, the fastest differ by up to 0.0 % (95th percentile)",
+        "40 of 50 processes met a calm machine; the medians of two equal lots of 40 differ by up to 0.0 % (95th "
+        "percentile)",
         "one minute has room for 500 processes: 250 pairs of one short row, which may see less",
     )
 
 
 def test_arms_are_no_larger_than_those_of_a_minute():
     found = smallest([100.0] * 40, processes=40, seconds=240.0)
-    assert "of two lots of 5," in found.details[0]
+    assert "of two equal lots of 5 " in found.details[0]
     assert found.details[1] == "one minute has room for 10 processes: 5 pairs of one short row"
 
 
@@ -249,8 +250,10 @@ def test_arms_are_no_larger_than_those_of_a_minute():
     [(12, "processes differ on a calm machine too"), (13, "not every process met a calm machine")],
 )
 def test_noise_is_seen(processes, cause):
-    found = smallest([100.0] * 2 + [105.0] * 10, processes, seconds=6.0)
-    assert (found.good, found.what) == (False, "smallest slowdown that can be seen in one minute: about 10 %")
+    """Halves of six differ by up to 5 %, arms of twelve by less: by the root of two."""
+    found = smallest([100.0] * 6 + [105.0] * 6, processes, seconds=6.0)
+    assert (found.good, found.what) == (False, "smallest slowdown that can be seen in one minute: about 7 %")
+    assert "two equal lots of 12 differ by up to 3.5 %" in found.details[0]
     assert found.advice == f"{cause}: measure with --full, which takes more processes"
 
 

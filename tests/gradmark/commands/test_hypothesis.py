@@ -128,9 +128,9 @@ def test_arms_that_lack_calm_rounds_are_measured_further():
                     harness_ns=0.0,
                     clock_ns=1.0,
                 ),
-                calm=calm if process == 0 else 4,
+                calm=calm if process < 4 else 4,
             )
-            for process in range(6)
+            for process in range(9)
         ]
         return Measurement(cell=cell, status="ok", samples=samples)
 

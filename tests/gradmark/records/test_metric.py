@@ -73,7 +73,7 @@ def test_every_number_of_a_full_measurement():
         "forward": 200.0,
         "backward": 300.0,
         "total": 500.0,
-        "spread": 512.5 / 500.0 - 1.0,
+        "spread": 12.5 / 512.5,
         "backward_forward": 1.5,
         "gradient_primal": 5.0,
         "operations_per_s": 2e9,

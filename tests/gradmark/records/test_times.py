@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradmark.records import Cell, Code, Measurement, Number, Phase, Sample, Warning, metric
-from gradmark.records.times import floors, times, unrepeatable, warnings
+from gradmark.records.times import process_times, times, unrepeatable, warnings
 
 CELL = Cell(engine="tapegrad", workload="poly", suite="scalar", params={"n": 10})
 PHASES = ("primal", "forward", "backward", "total")
@@ -39,15 +39,49 @@ def reason(name, *samples):
 # --- one number
 
 
-def test_the_number_is_the_fastest_block_over_all_processes():
+def watched(*block_ns, calm=True):
+    pilots = {"core": [(10.0, 10.0 if calm else 16.0)] * len(block_ns)}
+    return Phase(iterations=1, block_ns=list(block_ns), pilots=pilots, reference={"core": 10.0})
+
+
+def test_the_number_is_the_median_over_processes_of_their_typical_calm_block():
+    blocks = [
+        (90.0, 101.0, 900.0),
+        (80.0, 103.0, 104.0),
+        (70.0, 99.0, 900.0),
+        (100.0, 110.0, 120.0),
+        (1.0, 102.0, 300.0),
+    ]
+    found = times(measurement(*(sample(total=watched(*ns)) for ns in blocks)))
+    assert found["total"] == Number(
+        value=102.0, processes=5, spread=5.5 / 102.0, median=102.0, low=99.0, high=110.0, coverage=0.9375
+    )
+
+
+def test_with_nine_processes_the_interval_leaves_out_one_at_either_end():
+    each = [100.0, 50.0, 101.0, 102.0, 99.0, 98.0, 103.0, 400.0, 104.0]
+    total = times(measurement(*(sample(total=watched(ns, ns, ns)) for ns in each)))["total"]
+    assert (total.value, total.low, total.high, total.spread) == (101.0, 98.0, 104.0, 3.0 / 101.0)
+    assert total.coverage == pytest.approx(1 - 20 / 512)
+
+
+def test_processes_that_were_not_calm_do_not_count_unless_all_were_not():
+    slow = [sample(total=watched(*[ns] * 3, calm=False)) for ns in (160.0, 170.0)]
+    calm = [sample(total=watched(*[ns] * 3)) for ns in (100.0, 102.0, 104.0)]
+    both, alone = (times(measurement(*samples))["total"] for samples in ([*slow, *calm], slow))
+    assert (both.value, both.processes, both.calm) == (102.0, 3, True)
+    assert (alone.value, alone.processes, alone.calm) == (165.0, 2, False)
+
+
+def test_without_pilots_the_number_is_the_fastest_block_over_all_processes():
     found = times(measurement(sample(total=phase(120, 110)), sample(total=phase(300, 100)), sample(total=phase(105))))
     assert found["total"].value == 100
     assert found["total"].processes == 3
 
 
-def test_the_spread_is_how_far_the_typical_process_lies_above_it():
-    found = times(measurement(*(sample(total=phase(ns, 9 * ns)) for ns in (100.0, 140.0, 110.0))))
-    assert found["total"].spread == pytest.approx(0.10)
+def test_the_spread_is_half_of_the_interval_of_the_median():
+    found = times(measurement(*(sample(total=phase(ns, 3 * ns)) for ns in (100.0, 140.0, 110.0))))
+    assert (found["total"].median, found["total"].spread) == (220.0, 40.0 / 220.0)
 
 
 def test_the_process_is_the_unit_of_the_median():
@@ -58,7 +92,7 @@ def test_the_process_is_the_unit_of_the_median():
         )
     )
     assert found["total"] == Number(
-        value=100, processes=3, spread=pytest.approx(0.05), median=115, low=110, high=900, coverage=0.75
+        value=100, processes=3, spread=395 / 115, median=115, low=110, high=900, coverage=0.75
     )
 
 
@@ -68,7 +102,7 @@ def test_one_process_has_neither_spread_nor_coverage():
 
 
 def test_what_the_subtraction_of_the_harness_left_of_nothing_has_no_spread():
-    assert times(measurement(sample(total=-0.5), sample(total=3.0)))["total"].spread is None
+    assert times(measurement(sample(total=-3.5), sample(total=3.0)))["total"].spread is None
 
 
 def test_what_was_not_timed_is_missing_and_not_zero():
@@ -79,7 +113,7 @@ def test_what_was_not_timed_is_missing_and_not_zero():
 
 def test_a_process_without_the_phase_does_not_count():
     samples = [sample(total=4.0), sample(total=phase()), sample(primal=1.0)]
-    assert floors(samples, "total") == [4.0]
+    assert process_times(samples, "total") == [4.0]
     assert times(measurement(*samples))["total"].processes == 1
 
 
@@ -148,7 +182,7 @@ def test_what_older_files_computed_is_not_used():
         sample(forward=130.0, backward=phase(8.0, how="derived"), total=240.0),
     ]
     assert values(*old)["backward"] == (140.0, "derived")
-    assert floors(old, "backward") == []
+    assert process_times(old, "backward") == []
     assert not unrepeatable(old)
 
 

@@ -103,7 +103,7 @@ def _results(name: str, measurement: Measurement) -> Iterator[str]:
 
 
 def _timed(sample: Sample, own: Collection[str]) -> Iterator[str]:
-    """The floor of the whole first, then of its parts, of the phases that count; nothing if the whole does not."""
+    """The time of the whole first, then of its parts, of the phases that count; nothing if the whole does not."""
     whole = next((name for name in OF_ROW if name in sample.phases), OF_ROW[0])
     for phase, unit in ((whole, "ns/op"), ("forward", "fwd-ns/op"), ("backward", "bwd-ns/op")):
         if phase in own and math.isfinite(sample.phases[phase].time_ns):
@@ -113,7 +113,7 @@ def _timed(sample: Sample, own: Collection[str]) -> Iterator[str]:
 
 
 def _rates(sample: Sample, own: Collection[str], measurement: Measurement) -> Iterator[str]:
-    """What a tensor workload declares, over the floor of the whole."""
+    """What a tensor workload declares, over the time of the whole."""
     total = sample.phases.get("total") if "total" in own else None
     if total is None or not 0 < total.time_ns < math.inf:
         return

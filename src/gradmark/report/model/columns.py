@@ -15,9 +15,10 @@ from gradmark.analyse.summary import UNSTEADY_SPREAD
 from gradmark.records import Number, Record, metric
 from gradmark.records.metric import Metric
 from gradmark.records.number import OF_ROW
+from gradmark.records.order import CONFIDENCE
 from gradmark.report.model.characters import some
 from gradmark.report.model.rows import WORDS, Row
-from gradmark.report.model.words import TIMES
+from gradmark.report.model.words import times_are
 
 MISSING = "n/a"
 DERIVED = "~"
@@ -165,7 +166,12 @@ def interval_text(number: Number) -> str:
     if number.low is None or number.high is None or number.coverage is None:
         return "one process"
     ends = f"{units.time(number.low)} to {units.time(number.high)}"
-    return f"{ends}, {100 * number.coverage:.0f} %" if number.coverage >= 0.95 else f"range {ends}"
+    return f"{ends}, {100 * number.coverage:.0f} %" if number.coverage >= CONFIDENCE else f"range {ends}"
+
+
+def times_text(rows: Sequence[Row]) -> str:
+    """What the times of rows are."""
+    return times_are(row.calm_blocks is not None for row in rows if row.time)
 
 
 def legend(rows: Sequence[Row], shown: Sequence[Column]) -> list[str]:
@@ -174,11 +180,13 @@ def legend(rows: Sequence[Row], shown: Sequence[Column]) -> list[str]:
     headers = {column.key for column in shown}
     lines = []
     if any(row.time for row in fine):
-        lines.append(f"times: {TIMES}; ratios and rates come from them")
+        lines.append(f"times: {times_text(fine)}; ratios and rates come from them")
     if "spread" in headers:
-        beyond = f"; unsteady beyond {units.above(UNSTEADY_SPREAD)}" if any(not row.steady for row in fine) else ""
-        lines.append(f"spread: how far the typical process lies above the fastest{beyond}")
-    if "median" in headers:
+        beyond = f"; unsteady beyond {units.within(UNSTEADY_SPREAD)}" if any(not row.steady for row in fine) else ""
+        lines.append(
+            "spread: half of the interval that holds the time; 95 % or more with six processes, else the range" + beyond
+        )
+    if MEDIAN.key in headers:
         lines.append("median: over processes, with its interval; a range where few processes cannot give 95 %")
     shown_metrics = [(row, entry) for row in fine for c in shown if applies(row, c) and (entry := metric_of(row, c))]
     if any(row.numbers[entry.name].how == "derived" for row, entry in shown_metrics):

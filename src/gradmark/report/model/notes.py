@@ -10,6 +10,7 @@ from typing import Literal
 from gradmark import units
 from gradmark.analyse.calm import machine
 from gradmark.analyse.growth import Curves
+from gradmark.analyse.summary import UNSTEADY_SPREAD
 from gradmark.analyse.suspects import Suspect
 from gradmark.analyse.suspects import sentence as suspected
 from gradmark.records import Code, Record, Run, Settings, Status, Summary
@@ -149,11 +150,11 @@ def _unsteady(fine: list[Row]) -> Iterator[Note]:
         (row for row in fine if row.calm and not row.steady), key=lambda row: -(row.value("spread") or 0.0)
     )
     if unsteady:
-        names = [f"{row.place} {units.above(row.value('spread') or 0.0)}" for row in unsteady]
+        names = [f"{row.place} {units.within(row.value('spread') or 0.0)}" for row in unsteady]
         yield _warning(
-            f"unsteady: {plural(len(unsteady), 'row')} of {len(fine)}: {some(names)}. The typical process is that much "
-            "slower than the fastest. Close other programs, see what `gradmark doctor` says of this machine, and "
-            "measure again with `--full`, which takes more processes."
+            f"unsteady: the interval of {plural(len(unsteady), 'row')} of {len(fine)} is wider than "
+            f"{units.within(UNSTEADY_SPREAD)}: {some(names)}. Close other programs, see what `gradmark doctor` says of "
+            "this machine, and measure again with `--full`, which takes more processes."
         )
 
 

@@ -3,13 +3,30 @@
 In: a warning. Out: one sentence or two that say what is wrong and what to do.
 """
 
+from collections.abc import Iterable
+
 from gradmark import units
 from gradmark.records import Code, Warning
 
-# What every time is, in legends and captions.
-TIMES = "fastest calm blocks, at one clock speed"
+# What every time is, in legends and captions; and what it is in files without pilots.
+TIMES = "typical calm block, at one clock speed"
+WITHOUT_PILOTS = "fastest block (no pilots)"
+# The same on an axis.
+ON_AXIS = "typical calm block"
 # What to do about a machine that was slow.
 LOOK = "`gradmark doctor` shows the machine's states"
+
+
+def times_are(watched: Iterable[bool]) -> str:
+    """What the times of some rows are, by whether pilots watched each.
+
+    >>> times_are([True, True]), times_are([])
+    ('typical calm block, at one clock speed', 'typical calm block, at one clock speed')
+    """
+    kinds = set(watched)
+    if kinds == {False}:
+        return WITHOUT_PILOTS
+    return TIMES if False not in kinds else f"{TIMES} (without pilots: fastest block)"
 
 
 def sentence(warning: Warning) -> str:
@@ -34,7 +51,7 @@ def sentence(warning: Warning) -> str:
                 "shown as total − forward. Let the session leave `backward` out and give `total` instead."
             )
         case Code.UNSTEADY:
-            return f"The typical process lies {100 * numbers['spread']:.0f} % above the fastest."
+            return f"The time is known only to {units.within(numbers['spread'])}: measure again with more processes."
         case Code.NEVER_CALM:
             return f"The machine was never calm: the time is shown, and decides nothing. Measure again; {LOOK}."
         case Code.OTHER:

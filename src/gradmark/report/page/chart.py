@@ -15,7 +15,7 @@ ZERO, BELOW, FARTHEST = 70, 60_000, 49_000
 NOTHING = chr(BELOW)  # in place of a number
 
 Unit = Literal["time", "bytes", "count", ""]
-# points: marks, with whiskers where a spread is known. line, dashed: curves.
+# points: marks, with whiskers where an interval is known. line, dashed: curves.
 Style = Literal["points", "open", "line", "dashed", "joined", "change"]
 
 
@@ -37,7 +37,8 @@ class Series(Record, frozen=True, kw_only=True):
     style: Style
     colour: int = 0
     text: list[str] = []  # what is shown over each point
-    high: list[float] = []  # where the whisker of each point ends
+    low: list[float] = []  # where the whiskers of each point end
+    high: list[float] = []
 
 
 class Course(Record, frozen=True, kw_only=True):

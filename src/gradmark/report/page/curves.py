@@ -11,6 +11,7 @@ from gradmark.records.metric import Metric
 from gradmark.records.times import WHOLE
 from gradmark.report.model.characters import one_line
 from gradmark.report.model.columns import number_text
+from gradmark.report.model.words import ON_AXIS
 from gradmark.report.page.chart import Axis, Chart, Series, View, short, unit_of
 from gradmark.report.page.material import Material
 
@@ -36,7 +37,7 @@ def scaling(material: Material) -> Chart:
     keys = sorted(views, key=lambda key: (names.index(key[0]), order.get(key[1], len(order))))
     return Chart(
         id="scaling-chart",
-        title="Cost against size, both axes logarithmic; the whisker of a time reaches to the typical process",
+        title="Cost against size, both axes logarithmic; the whiskers of a time are its interval",
         selects=["Workload", "Metric"],
         views=[
             _curves(workload, metric.metric(name), views[workload, name], material.engines) for workload, name in keys
@@ -75,7 +76,7 @@ def _curves(
         keys=[workload, entry.title],
         summary="; ".join(said) + "." + (" Zeros have no place on a logarithmic axis." if zero else ""),
         x=Axis(title=f"n: {counted_in(members[0][1][0])}", unit="count", log=True),
-        y=Axis(title=entry.title + (", fastest calm blocks" if entry.phase else ""), unit=unit_of(entry), log=True),
+        y=Axis(title=entry.title + (f", {ON_AXIS}" if entry.phase else ""), unit=unit_of(entry), log=True),
         series=series,
     )
 
@@ -87,7 +88,8 @@ def _one(fit: Fit, entry: Metric, points: Points, engine: str, colour: int) -> l
         name=engine,
         x=[size for size, _ in positive],
         y=[short(number.value) for _, number in positive],
-        high=[short(_typical(number)) for _, number in positive] if entry.phase else [],
+        low=[short(_ends(number)[0]) for _, number in positive] if entry.phase else [],
+        high=[short(_ends(number)[1]) for _, number in positive] if entry.phase else [],
         style="points",
         colour=colour,
         text=[f"{engine}, n = {size:g}: {number_text(entry, number)}{_spread(number)}" for size, number in positive],
@@ -105,9 +107,12 @@ def _one(fit: Fit, entry: Metric, points: Points, engine: str, colour: int) -> l
     return [marks, line] if marks.x else [line]
 
 
-def _typical(number: Number) -> float:
-    return number.value * (1.0 + (number.spread or 0.0))
+def _ends(number: Number) -> tuple[float, float]:
+    """Of the interval; on a logarithmic axis it cannot reach zero. The number itself where it has none."""
+    if number.coverage is None or number.low is None or number.high is None or number.low <= 0:
+        return number.value, number.value
+    return min(number.value, number.low), max(number.value, number.high)
 
 
 def _spread(number: Number) -> str:
-    return "" if number.spread is None else f", spread {units.above(number.spread)}"
+    return "" if number.spread is None else f", spread {units.within(number.spread)}"

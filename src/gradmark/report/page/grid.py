@@ -9,7 +9,7 @@ from gradmark import units
 from gradmark.records import Number, Record
 from gradmark.records.metric import Metric, metric
 from gradmark.report.model.characters import one_line
-from gradmark.report.model.columns import NAMES, Column, legend, median_text, metric_of
+from gradmark.report.model.columns import NAMES, Column, interval_text, legend, median_text, metric_of, times_text
 from gradmark.report.model.rows import Row
 from gradmark.report.page.material import Material
 
@@ -34,7 +34,7 @@ class Head(Record, frozen=True, kw_only=True):
 
 
 class Field(Record, frozen=True, kw_only=True):
-    """One cell of the table. `value` is written as CSV files have it; `more` is the median, or why it is missing."""
+    """One cell of the table. `value` is written as CSV files have it; `more` is the interval, or why it is missing."""
 
     text: str
     value: str = ""
@@ -59,6 +59,7 @@ class Grid(Record, frozen=True, kw_only=True):
     lines: list[Line]
     suites: list[str]
     engines: list[str]
+    times: str  # what they are
     legend: list[str] = []
     unseen: int = 0  # rows that are planned and were not reached yet
 
@@ -82,6 +83,7 @@ def grid(material: Material) -> Grid:
         lines=lines,
         suites=list(dict.fromkeys(line.suite for line in lines)),
         engines=material.engines,
+        times=times_text(material.rows),
         legend=legend(material.rows, material.columns),
         unseen=len({cell.id for cell in material.run.planned} - {row.cell.id for row in material.rows}),
     )
@@ -123,8 +125,10 @@ def _field(row: Row, column: Column, text: str) -> Field:
 
 
 def _more(entry: Metric, number: Number) -> str:
-    """What says how far to trust a time: the median over processes and the spread."""
+    """What says how far to trust a time: its interval and the spread."""
     if number.median is None:
         return "computed: total − the other part" if entry.phase else ""
-    spread = "" if number.spread is None else f"; spread {units.above(number.spread)}"
-    return f"median {median_text(number)}{spread}"
+    spread = "" if number.spread is None else f"; spread {units.within(number.spread)}"
+    if number.median == number.value:
+        return f"{interval_text(number)}{spread}"
+    return f"median {median_text(number)}{spread}"  # of files without pilots, whose number is the fastest block

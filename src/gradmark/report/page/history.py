@@ -12,6 +12,7 @@ from gradmark.analyse.histories import ChangePoint, Histories, History, historie
 from gradmark.records import Run, metric
 from gradmark.records.times import WHOLE
 from gradmark.report.model.characters import one_line
+from gradmark.report.model.words import ON_AXIS
 from gradmark.report.page.chart import Axis, Chart, Series, Style, View, short, unit_of
 from gradmark.report.page.material import Material
 
@@ -83,7 +84,7 @@ def _view(cell: str, members: Sequence[History], kept: Histories, runs: Sequence
         keys=[one_line(cell), entry.title],
         summary=" ".join(said),
         x=Axis(title="run", names=[_named(run) for run in runs]),
-        y=Axis(title=f"{entry.title}, fastest calm blocks" if entry.phase else entry.title, unit=unit_of(entry)),
+        y=Axis(title=f"{entry.title}, {ON_AXIS}" if entry.phase else entry.title, unit=unit_of(entry)),
         series=drawn,
     )
 

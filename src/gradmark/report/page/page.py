@@ -167,8 +167,8 @@ def _differs(material: Material, run: Run, field: str) -> bool:
 # How runs were measured, by setting.
 WAYS = {
     "full": {
-        True: "a full run, with more processes and blocks, so its fastest blocks are a little faster",
-        False: "a quick run, with fewer processes and blocks, so its fastest blocks are a little slower",
+        True: "a full run, with more processes and blocks, so its times are known better",
+        False: "a quick run, with fewer processes and blocks, so its times are known less well",
     },
     "forked": {
         True: "processes forked from one import of each engine",

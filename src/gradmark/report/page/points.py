@@ -10,6 +10,7 @@ from gradmark.analyse.standings import Standing, digits
 from gradmark.records.metric import metric
 from gradmark.report.model.characters import one_line
 from gradmark.report.model.columns import number_text
+from gradmark.report.model.words import ON_AXIS
 from gradmark.report.page.chart import Axis, Chart, Series, View, short
 from gradmark.report.page.material import Entry, Material
 
@@ -28,7 +29,7 @@ def accuracy(material: Material) -> Chart:
             View(
                 keys=[suite],
                 summary=f"{len(members)} rows. The fewest digits: {_digits(worst):.1f}, {worst.row.place}.",
-                x=Axis(title="time of value and gradient, fastest calm blocks", unit="time", log=True),
+                x=Axis(title=f"time of value and gradient, {ON_AXIS}", unit="time", log=True),
                 y=Axis(title="correct digits; 16: exact"),
                 series=_by_engine(members, material.engines, _accurate),
             )
@@ -66,7 +67,7 @@ def first_call(material: Material) -> Chart:
                 keys=[],
                 summary=f"The first call costs most, in iterations, on {worst.row.place}: "
                 f"{units.times(_iterations(worst))}.",
-                x=Axis(title="one iteration, fastest calm blocks", unit="time", log=True),
+                x=Axis(title=f"one iteration, {ON_AXIS}", unit="time", log=True),
                 y=Axis(title=metric(FIRST_CALL).title, unit="time", log=True),
                 series=[*_by_engine(timed, material.engines, _first), same],
             )
@@ -114,7 +115,7 @@ def _front(task: str, row: Sequence[Standing], engines: list[str]) -> View:
     return View(
         keys=[task],
         summary=f"Pareto-optimal: {', '.join(best)}." + (" Open marks are beaten." if len(best) < len(row) else ""),
-        x=Axis(title="total, fastest calm blocks", unit="time", log=True),
+        x=Axis(title=f"total, {ON_AXIS}", unit="time", log=True),
         y=Axis(title=metric("peak_bytes").title, unit="bytes", log=True),
         series=[
             Series(

@@ -141,17 +141,18 @@ class Timed:
             return f"{text} is the fastest block."
         if not self.number.calm:
             return f"{text} is made of slow blocks{' too' if self.calm else ''}, and decides nothing."
-        return f"{text} is made of the calm ones."
+        several = len(self.counted) > 1
+        return f"{text} is the typical calm block{f' (median over {len(self.counted)} processes)' * several}."
 
     def _summary(self, top: float) -> Iterator[str]:
         yield f"{plural(len(self.parts), 'process')}, {plural(len(self.blocks), 'block')}."
-        floors = [part.time_ns for part in self.counted]
-        fastest, slowest = units.time(min(floors)), units.time(max(floors))
-        several = len(floors) > 1
+        each = [part.time_ns for part in self.counted]
+        fastest, slowest = units.time(min(each)), units.time(max(each))
+        several = len(each) > 1
         if any(part.watched for part in self.counted):
-            of = "blocks" if self.never_calm else "calm blocks, at the clock of the reference,"
+            of = "block" if self.never_calm else "calm block, at the clock of the reference,"
             apart = f" in the fastest process, {slowest} in the slowest" if several else ""
-            yield f"The fastest tenth of the {of} reached {fastest}{apart}."
+            yield f"The typical {of} took {fastest}{apart}."
         else:
             apart = f"; those of the processes lie between that and {slowest}" if several else ""
             yield f"The fastest block took {fastest}{apart}."

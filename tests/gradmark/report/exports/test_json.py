@@ -24,7 +24,7 @@ def test_rows_have_the_numbers_as_tables_show_them(make: Any) -> None:
     assert first["numbers"]["total"] == {
         "value": 1000.0,
         "processes": 3,
-        "spread": 0.30000000000000004,
+        "spread": 200.0 / 1300.5,
         "median": 1300.5,
         "low": 1000.5,
         "high": 1400.5,

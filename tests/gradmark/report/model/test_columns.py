@@ -3,14 +3,14 @@
 from typing import Any
 
 import pytest
-from oracles.watched import never_calm
+from oracles.watched import all_watched, never_calm
 
 from gradmark.records import Accuracy, Instructions, Memory, Number, TapeSize
 from gradmark.records.metric import REGISTRY
 from gradmark.report.model.columns import all_columns, cells, columns, interval_text, legend, median_text
 
-TIMES = "times: fastest calm blocks, at one clock speed; ratios and rates come from them"
-SPREAD = "spread: how far the typical process lies above the fastest"
+TIMES = "times: fastest block (no pilots); ratios and rates come from them"
+SPREAD = "spread: half of the interval that holds the time; 95 % or more with six processes, else the range"
 COMPUTED = "~ computed: one part of an iteration is total − the other part"
 
 
@@ -67,7 +67,7 @@ def test_errors_and_tapes_in_the_unit_that_is_known(make: Any) -> None:
 
 def test_the_spread_of_several_processes(make: Any) -> None:
     row = make.row(make.measurement(samples=make.totals(1000.0, 1400.0, 1300.0)))
-    assert cells(row)["spread"] == "+30 %"
+    assert cells(row)["spread"] == "±15 %"
 
 
 def test_a_failed_row_has_words_and_no_numbers(make: Any) -> None:
@@ -184,10 +184,12 @@ def explained(*rows: Any, **options: Any) -> list[str]:
 
 def test_the_legend_explains_what_is_shown(make: Any) -> None:
     assert explained(make.row()) == [TIMES]
+    watched = make.row(all_watched(make.measurement()))
+    assert explained(watched) == ["times: typical calm block, at one clock speed; ratios and rates come from them"]
     calm = make.row(make.measurement(samples=make.totals(1000.0, 1010.0)))
     assert explained(calm) == [TIMES, SPREAD]
     wild = make.row(make.measurement(samples=make.totals(1000.0, 1500.0)))
-    assert explained(calm, wild) == [TIMES, f"{SPREAD}; unsteady beyond +10 %"]
+    assert explained(calm, wild) == [TIMES, f"{SPREAD}; unsteady beyond ±10 %"]
     assert explained(calm, medians=True) == [
         TIMES,
         SPREAD,
@@ -267,7 +269,8 @@ def test_times_of_a_machine_that_was_never_calm_are_marked(make: Any) -> None:
     ]
     assert list(cells(slow, shown).values()) == ["2.00 µs?", "~500 ns?", "2.50 µs?", "0"]
     assert legend([calm, slow], shown) == [
-        TIMES,
+        "times: typical calm block, at one clock speed (without pilots: fastest block); ratios and rates come from "
+        "them",
         COMPUTED,
         "? the machine was never calm while this was timed: it decides nothing",
     ]

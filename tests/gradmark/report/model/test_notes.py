@@ -184,25 +184,29 @@ def test_missing_operations_are_said_once(make: Any) -> None:
 
 
 UNSTEADY = (
-    "The typical process is that much slower than the fastest. Close other programs, see what `gradmark doctor` says "
-    "of this machine, and measure again with `--full`, which takes more processes."
+    "Close other programs, see what `gradmark doctor` says of this machine, and measure again with `--full`, which "
+    "takes more processes."
 )
 
 
 def test_unsteady_rows_are_one_note_the_worst_first(make: Any) -> None:
     run = make.run(
-        make.measurement(samples=make.totals(1000.0, 1120.0, 1120.0)),
+        make.measurement(samples=make.totals(1000.0, 1120.0, 1250.0)),
         make.measurement(make.cell(n=100), samples=make.totals(1000.0, 1500.0, 1700.0)),
-        make.measurement(make.cell(n=1000), samples=make.totals(1000.0, 1010.0, 1700.0)),
+        make.measurement(make.cell(n=1000), samples=make.totals(1000.0, 1010.0, 1150.0)),
     )
     assert said(run) == [
         (
             "warning",
-            f"unsteady: 2 rows of 3: poly/n=100 on tapegrad +50 %, poly/n=10 on tapegrad +12 %. {UNSTEADY}",
+            "unsteady: the interval of 2 rows of 3 is wider than ±10 %: poly/n=100 on tapegrad ±23 %, poly/n=10 on "
+            f"tapegrad ±11 %. {UNSTEADY}",
         )
     ]
     assert said(make.run(run.measurements[0])) == [
-        ("warning", f"unsteady: 1 row of 1: poly/n=10 on tapegrad +12 %. {UNSTEADY}")
+        (
+            "warning",
+            f"unsteady: the interval of 1 row of 1 is wider than ±10 %: poly/n=10 on tapegrad ±11 %. {UNSTEADY}",
+        )
     ]
 
 

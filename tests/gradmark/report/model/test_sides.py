@@ -41,7 +41,7 @@ def test_columns_by_speed_with_the_winner_marked(make: Any) -> None:
     assert lines(row)["total"] == ["1.00 µs", "2.00 µs", "3.00 µs"]
     assert lines(row)["× fastest"] == ["1.00◀", "2.00", "3.00"]
     assert lines(row)["× by hand"] == ["0.50", "1.00", "1.50"]
-    assert lines(row)["spread"] == ["+0 %"] * 3
+    assert lines(row)["spread"] == ["±0.0 %"] * 3
     assert lines(row)["error"] == ["0.50 ulp"] * 3
     assert lines(row)["Pareto"] == ["●", "", ""]
     assert summary.title == "summary of 1 row; 1 thread for every engine, one engine per process"

@@ -23,7 +23,7 @@ SENTENCES = {
     ),
     Code.UNSTEADY: (
         Warning(code=Code.UNSTEADY, numbers={"spread": 0.34}),
-        "The typical process lies 34 % above the fastest.",
+        "The time is known only to ±34 %: measure again with more processes.",
     ),
     Code.NEVER_CALM: (
         Warning(code=Code.NEVER_CALM),

@@ -1,5 +1,7 @@
 from typing import Any
 
+from oracles.watched import all_watched
+
 from gradmark.report.page import curves
 from gradmark.report.page.material import Material
 
@@ -19,12 +21,24 @@ def test_the_numbers_of_the_table_with_their_spread_the_fit_and_the_guide(materi
     ]  # fmt: skip
     marks = view.series[0]
     assert marks.x == [20, 200, 2000, 20000]
-    assert (marks.y[0], marks.high[0]) == (1000, 1040)
-    assert marks.text[0] == "tapegrad, n = 20: 1.00 µs, spread +4 %"
+    assert (marks.y[0], marks.low[0], marks.high[0]) == (1000, 1000, 1090)
+    assert marks.text[0] == "tapegrad, n = 20: 1.00 µs, spread ±3.8 %"
     assert view.summary.startswith("tapegrad grows as n^1.00 (0.98 to 1.02), linear; ")
     guide = view.series[-1]
     assert (guide.x, guide.y) == ([20, 20000], [1000, 1_000_000])
     assert (view.x.title, view.x.log, view.y.unit, view.y.log) == ("n: operations", True, "time", True)
+
+
+def test_the_whiskers_of_a_time_are_its_interval(make: Any) -> None:
+    def timed(n: int) -> Any:
+        samples = [make.sample(process, {"total": n * (1000.0 + 10 * process)}) for process in range(9)]
+        return all_watched(make.measurement(make.cell(n=n), samples=samples, operations=n))
+
+    view = curves.scaling(Material([make.run(*map(timed, (1, 10, 100, 1000)))])).views[0]
+    marks = view.series[0]
+    assert (view.keys[1], view.y.title) == ("total", "total, typical calm block")
+    assert (marks.low[1], marks.y[1], marks.high[1]) == (10_100, 10_400, 10_700)
+    assert marks.text[1] == "tapegrad, n = 10: 10.4 µs, spread ±2.9 %"
 
 
 def test_zeros_are_said_not_drawn(material: Material) -> None:

@@ -1,6 +1,8 @@
 import csv
 from typing import Any
 
+from oracles.watched import all_watched
+
 from gradmark.records import Accuracy, Run
 from gradmark.report.exports.csv import csv as exported
 from gradmark.report.model.columns import cells
@@ -16,17 +18,26 @@ def column(found: Grid, key: str) -> list[Field]:
 def test_a_number_is_the_fastest_block_with_its_median_and_spread_on_demand(material: Material) -> None:
     found = grid(material)
     assert column(found, "total")[0] == Field(
-        text="1.00 µs", value="1000.0", more="median 1.05 µs (range 1.01 µs to 1.09 µs); spread +4 %"
+        text="1.00 µs", value="1000.0", more="median 1.05 µs (range 1.01 µs to 1.09 µs); spread ±3.8 %"
     )
     assert column(found, "allocations")[1] == Field(text="20", value="20.0")
     assert column(found, "first_call")[0].text == "25.0 µs"  # prepare is part of it
     assert (found.suites, found.engines[0]) == (["scalar", "operators", "tensor"], "tapegrad")
 
 
+def test_a_number_of_calm_blocks_has_its_interval_and_the_spread(make: Any) -> None:
+    samples = [make.sample(process, {"total": 1000.0 + 10 * process}) for process in range(9)]
+    found = grid(Material([make.run(all_watched(make.measurement(samples=samples)))]))
+    assert column(found, "total")[0] == Field(
+        text="1.04 µs", value="1040.0", more="1.01 µs to 1.07 µs, 96 %; spread ±2.9 %"
+    )
+    assert found.times == "typical calm block, at one clock speed"
+
+
 def test_an_interval_states_its_coverage(make: Any) -> None:
     samples = [make.sample(process, {"total": 1000.0 + process}) for process in range(10)]
     found = grid(Material([make.run(make.measurement(samples=samples))]))
-    assert column(found, "total")[0].more == "median 1.00 µs (1.00 µs to 1.01 µs, 98 %); spread +0 %"
+    assert column(found, "total")[0].more == "median 1.00 µs (1.00 µs to 1.01 µs, 98 %); spread ±0.3 %"
 
 
 def test_every_text_is_the_terminals_and_every_number_that_of_csv_files(noisy: Run) -> None:

@@ -95,7 +95,7 @@ def test_a_run_of_many_engines_and_operators_stand_on_one_page(make: Any) -> Non
     assert len(found.grid.lines) == 6
     (note,) = [note.text for note in found.notes if "run many" in note.text]
     assert note == (
-        "5 rows of run many: a quick run, with fewer processes and blocks, so its fastest blocks are a little slower; "
+        "5 rows of run many: a quick run, with fewer processes and blocks, so its times are known less well; "
         "processes forked from one import of each engine, unlike those of ops."
     )
 

@@ -17,11 +17,11 @@ scalar
                                                                                     grad/primal
 workload   engine     primal  forward  backward           total  spread  bwd/fwd  (theory: ≤ 4)   ops/s  allocs      peak  tape     error  first call
 ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-poly/n=10  tapegrad  1.00 µs  2.00 µs   ~500 ns         2.50 µs    +0 %    ~0.25           2.50  8.00 M       0  4.00 KiB    20  0.50 ulp     7.00 µs
+poly/n=10  tapegrad  1.00 µs  2.00 µs   ~500 ns         2.50 µs  ±0.0 %    ~0.25           2.50  8.00 M       0  4.00 KiB    20  0.50 ulp     7.00 µs
 poly/n=10  null         4 ns      n/a       n/a             n/a     n/a      n/a            n/a     n/a     n/a       n/a   n/a  0.50 ulp     7.00 µs
 poly/n=10  bad                                   wrong gradient
-times: fastest calm blocks, at one clock speed; ratios and rates come from them
-spread: how far the typical process lies above the fastest
+times: fastest block (no pilots); ratios and rates come from them
+spread: half of the interval that holds the time; 95 % or more with six processes, else the range
 ~ computed: one part of an iteration is total − the other part
 n/a forward, backward, total, bwd/fwd, grad/primal, ops/s (null): the engine only evaluates
 n/a spread (null): one process has no spread

@@ -2,7 +2,7 @@
 "use strict";
 // The data leaves out what is usual.
 const AXIS = { unit: "", log: false, names: [] };
-const SERIES = { colour: 0, text: [], high: [] };
+const SERIES = { colour: 0, text: [], low: [], high: [] };
 // Okabe and Ito's colours, which people who see few colours can tell apart; darker or lighter to stand out.
 const COLOURS = {
   light: ["#0b62b0", "#c24e00", "#00795a", "#a8417d", "#7a6400", "#3f7fb0", "#5b4aa0", "#555d66"],
@@ -73,7 +73,7 @@ function trace(series, view, narrow) {
   if (series.high.length) {
     drawn.error_y = {
       type: "data", symmetric: false, color: colour, thickness: 1.5, width: 4,
-      array: series.high.map((value, place) => value * fy - y[place]), arrayminus: y.map(() => 0),
+      array: series.high.map((value, place) => value * fy - y[place]), arrayminus: series.low.map((value, place) => y[place] - value * fy),
     };
   }
   return drawn;

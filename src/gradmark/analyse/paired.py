@@ -14,7 +14,7 @@ from gradmark.records.metric import Metric
 from gradmark.records.order import interval_of_median
 
 # Settings that shift a time. The number of processes and of blocks is not here, because samples may differ in length;
-# `full` is, because a floor over more processes and blocks is lower by itself.
+# `full` is, because files without pilots have floors, which are lower over more processes.
 MEANING = ("threads", "block_ns", "pin", "full", "forked")
 
 
@@ -41,8 +41,8 @@ def compare(
     and a slow state; matching by rank, after which all ratios fall on one side by themselves.
 
     >>> seen = compare("total", {0: 100.0, 1: 104.0, 2: 101.0}, {0: 200.0, 1: 206.0, 3: 190.0})
-    >>> seen.ratio, round(seen.low, 2), seen.high, seen.coverage, seen.p_value, seen.processes
-    (1.9, 1.98, 2.0, 0.5, 0.5, (2, 2))
+    >>> round(seen.ratio, 2), round(seen.low, 2), seen.high, seen.coverage, seen.p_value, seen.processes
+    (1.98, 1.98, 2.0, 0.5, 0.5, (2, 2))
     """
     old, new = shown if shown is not None else (_middle(metric, first), _middle(metric, second))
     both = sorted(first.keys() & second.keys())

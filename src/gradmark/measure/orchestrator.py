@@ -112,7 +112,7 @@ class Orchestrator:
     def carry_out(self, unsettled: Callable[[Run], Sequence[Cell]] | None = None) -> Run:
         """Does all that the settings ask for: rounds of all cells, then of those that are not settled.
 
-        Not settled are, if nobody says otherwise, the cells whose fastest processes do not agree.
+        Not settled are, if nobody says otherwise, the cells whose interval is wide.
         """
         self.inspect()
         self.sample(self.cells, range(self.settings.processes))
@@ -266,10 +266,10 @@ class Orchestrator:
         cell = measurement.cell
         if not _differentiates(measurement):
             return Instructions(reason="the engine only evaluates")
-        floors = [s.phases["total"].time_ns for s in measurement.samples if "total" in s.phases]
-        if not floors and cell.id not in self.iterations_ns and not self._inspected_again(cell):
+        times = [s.phases["total"].time_ns for s in measurement.samples if "total" in s.phases]
+        if not times and cell.id not in self.iterations_ns and not self._inspected_again(cell):
             return None
-        iteration_ns = min(floors) if floors else self.iterations_ns.get(cell.id, CALLGRIND_WORK_NS)
+        iteration_ns = min(times) if times else self.iterations_ns.get(cell.id, CALLGRIND_WORK_NS)
         iterations = max(5, int(CALLGRIND_WORK_NS / max(iteration_ns, 1.0)))
         slow = msgspec.structs.replace(self.settings, timeout_s=self.settings.timeout_s * CALLGRIND_SLOWDOWN)
         once, twice = (

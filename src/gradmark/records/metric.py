@@ -214,7 +214,7 @@ def _once(name: str, title: str, meaning: str, parts: tuple[str, ...], rank: int
     )  # fmt: skip
 
 
-# Why these budgets: floors of interleaved processes agree within 2 %, so 5 % can be told from noise; callgrind repeats
+# Why these budgets: times of interleaved processes agree within 2 %, so 5 % can be told from noise; callgrind repeats
 # itself to 0.1 %; the peak of memory moves a little with the length of names; counts repeat exactly. Rounding errors
 # differ by small factors between C libraries and BLAS kernels, and a mistake of rule or order by many powers of ten.
 _TIME = Budget(share=0.05)
@@ -224,7 +224,7 @@ REGISTRY: tuple[Metric, ...] = (
     phase("backward", "propagate derivatives through the recording", 1, _TIME),
     phase("total", "value and gradient: forward and then backward", 0, _TIME),
     Metric(
-        "spread", "spread", "share", "how far the typical process lies above the fastest", _spread, _no_spread,
+        "spread", "spread", "share", "half of the interval that holds the time", _spread, _no_spread,
         rank=0, csv="spread_ratio",
     ),
     Metric(

@@ -22,7 +22,7 @@ WHOLE, PARTS = "total", ("forward", "backward")
 UNEXPLAINED = 1.5
 # Few processes prove nothing: their parts may all have met calm moments that the whole did not.
 LEAST_PROCESSES = 4
-# Fastest blocks of equal things differ by up to 5 %: a part so near the whole is as long as the whole, as far as can be
+# Times of equal things differ by up to 5 %: a part so near the whole is as long as the whole, as far as can be
 # told, and what is left of the whole beside it is noise.
 SAME = 1.05
 # What is left of an empty call after the subtraction of the harness: up to 5 ns.

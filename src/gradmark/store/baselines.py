@@ -32,7 +32,7 @@ class Kept(Record, frozen=True, kw_only=True):
 
 
 class Times(Record, frozen=True, kw_only=True):
-    """For information only: floors of the whole iteration, and the machine that they come from."""
+    """For information only: times of the whole iteration, and the machine that they come from."""
 
     machine: str
     total_ns: dict[str, int | float]

@@ -23,6 +23,7 @@ from gradmark.commands.options import MOST_PROCESSES
 from gradmark.records import Accuracy, Cell, Comparison, Measurement, Phase, Sample
 from gradmark.records.agreement import LEAST_PROCESSES, agreed
 from gradmark.records.order import place_and_coverage, place_and_coverage_of_shift
+from gradmark.records.times import process_times
 from gradmark.store import runs
 
 PROCESSES = (2, 3, 5, 10, 20)
@@ -308,14 +309,13 @@ def aa(folder: Path) -> int:
 
 
 def keep(paths: list[Path]) -> None:
-    """The fastest block of total of every process, in the order of the rounds."""
+    """The time of every process that saw a calm machine, in the order of the rounds."""
     sessions = []
     for path in paths:
         run = runs.load(path)
         cells = {}
         for m in run.measurements:
-            blocks = [s.phases["total"].block_ns for s in sorted(m.samples, key=lambda s: s.process)]
-            cells[m.cell.id] = [round(min(block), 1) for block in blocks]
+            cells[m.cell.id] = [round(ns, 1) for ns in process_times(m.samples, "total")]
         sessions.append({"started": run.started, "cpu": run.environment.cpu, "cells": cells})
     note = "python benchmarks/statistics.py --keep; its docstring has the command that measured"
     DATA.parent.mkdir(exist_ok=True)

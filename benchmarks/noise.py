@@ -57,7 +57,7 @@ MEDIANS = {name: float(np.median(noise(np.random.default_rng(9), (1_000_000, 1))
 
 @cache
 def recorded() -> list[list[list[float]]]:
-    """Of each cell the sessions, and of each session the fastest block of every process, in the order of the rounds."""
+    """Of each cell the sessions, and of each session the time of every process, in the order of the rounds."""
     sessions = json.loads(DATA.read_text())["sessions"]
     return [[session["cells"][name] for session in sessions] for name in sessions[0]["cells"]]
 

@@ -6,9 +6,9 @@
 
 Every draw is a set of processes whose truth is known: two equal arms, or one slower by 5, 10 or 20 %. They are judged
 by the rules that `gradmark compare`, tables and `gradmark hypothesis` use; that the simulation decides as they do is
-checked too. `noise.py` has the kinds of noise, `error_rates.py` what is promised. The recorded times are the fastest
-blocks of 160 processes of each of six cells, in three sessions on a shared virtual machine with two cores on which
-others worked; each session was made with
+checked too. `noise.py` has the kinds of noise, `error_rates.py` what is promised. The recorded times are those
+of 160 processes of each of six cells, in three sessions on a shared virtual machine with two cores on which others
+worked; each session was made with
 
     gradmark run expression reuse mul_chain matmul -e tapegrad --no-memory --processes 160 --json RUN.json
 """

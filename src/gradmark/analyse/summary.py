@@ -9,7 +9,7 @@ from gradmark.analyse.calm import share_of_calm_blocks
 from gradmark.records import Code, Measurement, Number, Summary, Warning, metric, times
 from gradmark.records.number import OF_ROW, of_row
 
-# Most rows are known to 1.25 % or better, which is where a run stops (records/agreement.py): eight times that is more
+# Most rows are known to 1.5 % or better, which is where a run stops (records/agreement.py): eight times that is more
 # than usual noise.
 UNSTEADY_SPREAD = 0.10
 # Below this the subtraction of the harness dominates, and its scatter says nothing of the engine.

@@ -14,7 +14,7 @@ from gradmark.records import Settings
 DEFAULT_ENGINE = "tapegrad"
 # Quick runs have fewer processes for each cell, and fewer blocks in each process. A cell has at least so many
 # processes, and further ones, up to so many, while their interval is wide.
-PROCESSES, MOST_PROCESSES, BLOCKS = 9, 22, 10
+PROCESSES, MOST_PROCESSES, BLOCKS = 9, 20, 10
 PROCESSES_OF_FULL, MOST_PROCESSES_OF_FULL, BLOCKS_OF_FULL = 15, 30, 20
 
 

@@ -11,7 +11,7 @@ from gradmark.records.times import half_width, process_time_ns, typical
 
 # Half the width of the interval, as a share of the time. Each process has a layout of its own, which moves a time by 1
 # to 4 %: nine processes or more bring most rows within this.
-NARROW = 0.0125
+NARROW = 0.015
 # With fewer processes the interval is the range of nearly all of them, and narrow by chance.
 LEAST_PROCESSES = 9
 

@@ -34,7 +34,7 @@ def test_a_dry_run_measures_nothing(gradmark, tmp_path):
     assert called == (
         0,
         "reuse@tapegrad\nreuse@tapegrad:fresh\nshared/k=4@tapegrad\nshared/k=16@tapegrad\n"
-        "4 cells, 9 to 22 processes each\n",
+        "4 cells, 9 to 20 processes each\n",
         "",
     )
     assert list(tmp_path.iterdir()) == []

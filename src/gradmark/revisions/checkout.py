@@ -94,13 +94,13 @@ def _make(environment: Path, trees: tuple[Path, Path], command: str, name: str) 
     """
     top, tree = trees
     _run([sys.executable, "-m", "venv", "--without-pip", str(environment)], tree, f"the environment of {name}")
-    inside = subprocess.run(
-        [str(_python(environment)), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
-        capture_output=True, text=True, check=True,
-    ).stdout.strip()  # fmt: skip
+    asked = "import sys, sysconfig; print(sysconfig.get_path('purelib'), *sys.path, sep='\\n')"
+    told = subprocess.run([str(_python(environment)), "-c", asked], capture_output=True, text=True, check=True)
+    inside, *own = told.stdout.splitlines()
     installed = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     foreign = [entry for entry in sys.path if os.path.isabs(entry) and not Path(entry).is_relative_to(top)]
-    fallback = dict.fromkeys([*installed, *foreign])
+    # Not what it has itself: pip takes everything that a .pth file adds away from builds, and builds need Python's own.
+    fallback = dict.fromkeys(entry for entry in (*installed, *foreign) if entry not in own)
     (Path(inside) / "present_environment.pth").write_text("\n".join(fallback) + "\n")
     filled = command.replace("{python}", shlex.quote(str(_python(environment)))).replace(
         "{tree}", shlex.quote(str(tree))

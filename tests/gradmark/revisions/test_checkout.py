@@ -1,5 +1,6 @@
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,15 @@ def test_a_revision_has_its_own_files_and_the_present_harness(repository):
         numpy.__version__,
         str(Path(built.before.python).parents[1]),
     ]
+
+
+def test_an_environment_is_told_nothing_that_every_python_has(repository):
+    """pip takes what .pth files add away from isolated builds: a build lost Python's own modules to that."""
+    built = revision.build("HEAD", "")
+    (told,) = Path(built.before.python).parents[1].rglob("present_environment.pth")
+    entries = told.read_text().split()
+    assert sysconfig.get_path("purelib") in entries
+    assert sysconfig.get_path("stdlib") not in entries
 
 
 def test_what_is_built_is_built_once(repository):

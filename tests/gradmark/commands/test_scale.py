@@ -9,15 +9,14 @@ from gradmark.records import Cell, Measurement, Phase, Sample
 
 @pytest.mark.slow
 def test_a_tensor_workload_is_swept_in_one_dtype(gradmark, quick):
-    called = gradmark("scale", "logsumexp", *quick)
+    # One process may never meet a calm moment of a busy machine, and has no time then; four do.
+    called = gradmark("scale", "logsumexp", *quick, "--processes", "4")
     assert called.code == 0
     assert "tensor, float32, cpu" in called.out
     assert "logsumexp/n=*@tapegrad: cost = a + b·n^p, n counts bytes" in called.out
     assert "  tape              p = 0.00  (0.00 to 0.02)  constant" in called.out
-    # One process on a busy machine may have too few sizes for the fit of total: then it says which.
-    assert "left out, as the machine was never calm: times of " in called.out or (
-        "logsumexp/n=*@tapegrad: total\n" in called.out and "o total   · fit" in called.out
-    )
+    assert "logsumexp/n=*@tapegrad: total\n" in called.out
+    assert "o total   · fit" in called.out
 
 
 @pytest.mark.parametrize("workload", ["convolution", "expression", "chain"])

@@ -1,5 +1,5 @@
-# make run · make quick · make test · make lint · make bench · make pictures: each sets up all it needs, and is quick the
-# second time.
+# make run · make quick · make test · make fuzz · make lint · make bench · make pictures: each sets up all it needs, and is
+# quick the second time.
 
 PYTHON ?= python3
 VENV := .venv
@@ -12,7 +12,7 @@ SOURCES := pyproject.toml setup.py $(wildcard src/tapegrad/scalar/*.py src/tapeg
 	src/tapegrad/tensor/rules/*.py src/tapegrad/tensor/rules/*.pxd \
 	src/gradmark/measure/worker/*.pyx src/gradmark/measure/worker/*.h)
 
-.PHONY: run quick test lint bench pictures clean
+.PHONY: run quick test fuzz lint bench pictures clean
 
 run: $(VENV)/built
 	$(BIN)/gradmark run
@@ -24,6 +24,11 @@ quick: $(VENV)/built $(VENV)/quick
 test: $(VENV)/built $(VENV)/test $(VENV)/peers
 	$(BIN)/python -m pytest
 	$(BIN)/gradmark check
+
+# Files, configurations, messages and names that nobody should write: so many of them, others every time.
+N ?= 100000
+fuzz: $(VENV)/built $(VENV)/quick
+	GRADMARK_FUZZ=$(N) $(BIN)/python -m pytest -q --durations=0 tests/fuzz
 
 lint: $(VENV)/built $(VENV)/lint
 	$(BIN)/ruff check .

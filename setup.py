@@ -58,6 +58,15 @@ CORE = tensor_extensions(
     "namespaces", "instruction", "broadcasting", "backward", "tensor", "differentiate", "functions"
 )
 RULES = tensor_extensions(*(f"rules.{name}" for name in ("elementwise", "reductions", "shapes", "products", "neural")))
+# erf and the like over arrays, for the tensor engine.
+SPECIAL = Extension(
+    "tapegrad.special",
+    ["src/tapegrad/special.pyx"],
+    depends=["src/tapegrad/special.h", *HEADERS],
+    include_dirs=["src/tapegrad", SCALAR],
+    libraries=LIBRARIES,
+    extra_compile_args=FLAGS,
+)
 COMMON = {
     "include_path": ["src"],
     "build_dir": "build/cython",
@@ -75,7 +84,7 @@ PILOT = Extension(
 )
 
 setup(
-    ext_modules=cythonize([PILOT], **COMMON)
+    ext_modules=cythonize([PILOT, SPECIAL], **COMMON)
     + cythonize(CORE, compiler_directives={"annotation_typing": False}, **COMMON)
     + cythonize(RULES, compiler_directives={"binding": False}, **COMMON)
     + cythonize(

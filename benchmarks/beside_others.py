@@ -36,7 +36,7 @@ from statistics import mean, median
 
 from measured_runs import apart, load_all, measure, say, times
 
-from gradmark.measure.process import THREAD_VARIABLES
+from gradmark.isolation.child import THREAD_VARIABLES
 
 CELLS = ["poly/n=100", "chain/f=exp", "reuse", "mlp_step/batch=8/width=32", "broadcast_add/n=1024"]
 ENGINE = "tapegrad"

@@ -1,8 +1,8 @@
 """What different rules say of a simulated machine: pilots as Gradmark uses them, and the usual tools beside them.
 
 In: a machine. Out: of each run and cell the time by every rule, and how often pilots are wrong. Each rule has its own
-truth: the median of what it says of a machine that is always calm, at its full clock. Of a typical block that is the
-median over all layouts and all jitter. A floor depends on how many processes there are, as no layout is the best: its
+truth: the median of what it says of a machine that is always calm, at its full clock. Of a calm time that is over
+all layouts and all jitter. A floor depends on how many processes there are, as no layout is the best: its
 truth is that of as many processes.
 
 Gradmark's rules are its own functions and constants. In each round the reference is that of the processes up to then,
@@ -129,11 +129,12 @@ def empty_row(family: str, share: float, dwell: float, ratio: float, drift: floa
 
 @cache
 def typical_truth() -> Array:
-    """By cell: the median over processes of the median of their blocks."""
+    """By cell: the median over processes of what their blocks take undisturbed."""
     draw = np.random.default_rng(1)
     found = []
     for cell in range(CELLS):
-        times = np.median(always_calm(draw, cell, DRAWS), axis=1)
+        blocks = np.sort(always_calm(draw, cell, DRAWS), axis=1)
+        times = blocks[:, int(pilots.UNDISTURBED_SHARE * (blocks.shape[1] - 1))]
         # Between two layouts nothing lies, and all that lies there is a median: the middle stands for it.
         middle = np.quantile(times, (0.25, 0.75)).mean() if TWO_LAYOUTS[cell] else np.median(times)
         found.append(middle)
@@ -178,7 +179,9 @@ class Cell:
     def _both(self, process: int, level: float) -> tuple[float, float] | None:
         if (process, level) not in self._known:
             calm = pilots.corrected(self.blocks[process], self.pilots[process], {pilots.CORE: level})
-            self._known[process, level] = (median(calm), min(calm)) if len(calm) >= pilots.LEAST_CALM else None
+            self._known[process, level] = (
+                (pilots.undisturbed(calm), min(calm)) if len(calm) >= pilots.LEAST_CALM else None
+            )
         return self._known[process, level]
 
 

@@ -19,6 +19,7 @@ from scipy import stats
 
 from gradmark.gate import timing
 from gradmark.gate.configuration import Budget, Configuration
+from gradmark.gate.pairs import PHASES, PairedTimes
 from gradmark.measure import process
 from gradmark.measure.job import Job
 from gradmark.measure.plan import cells_of
@@ -54,7 +55,7 @@ def record(path: Path, rounds: int, blocks: int) -> None:
         assert found is not None
         for phase in found.phases.values():
             reference.add(phase.pilots)
-        return {phase: found.phases[phase] for phase in timing.PHASES}
+        return {phase: found.phases[phase] for phase in PHASES}
 
     with open(path, "ab") as file:
         for number in range(rounds):
@@ -92,17 +93,17 @@ def read(path: Path) -> list[Round]:
     ]
 
 
-def rows(pairs: list[Round], slower: dict[str, float]) -> list[timing.PairedTimes]:
+def rows(pairs: list[Round], slower: dict[str, float]) -> list[PairedTimes]:
     """The times of these pairs, as `check` has them: of those in which both processes had calm blocks."""
     floors = []
     for row in ROWS:
-        for phase in timing.PHASES:
+        for phase in PHASES:
             sides = [(pair[row]["before"][phase], pair[row]["now"][phase]) for pair in pairs]
             calm = [(before, now) for before, now in sides if before.is_calm and now.is_calm]
             if calm:
                 before = [first.time_ns for first, _ in calm]
                 now = [second.time_ns * slower.get(row, 1.0) for _, second in calm]
-                floors.append(timing.PairedTimes(row, row.split("/")[0], phase, before, now))
+                floors.append(PairedTimes(row, row.split("/")[0], phase, before, now))
     return floors
 
 
@@ -138,7 +139,7 @@ def beyond_noise(comparisons: list[list[Round]]) -> float:
     beyond = []
     for pairs in comparisons:
         judged = rows(pairs[:PAIRS], {})
-        own = [timing.noise(row) for row in judged]
+        own = [row.noise for row in judged]
         usual = sorted(own)[len(own) // 2]
         beyond += [abs(row.ratio - 1.0) > max(error, usual) for row, error in zip(judged, own, strict=True)]
     return sum(beyond) / len(beyond)

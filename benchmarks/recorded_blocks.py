@@ -6,7 +6,6 @@ known there, so this says how well a number repeats, not whether it is right.
 
 import json
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -40,7 +39,7 @@ def _splits(processes: list[Any], reference: pilots.Levels, draw: np.random.Gene
         for ns, (_, pairs) in zip(blocks, processes, strict=True)
     ]
     counts = np.array([len(ns) >= pilots.LEAST_CALM for ns in calm])
-    times, floors = (np.array([rule(ns) if ns else np.nan for ns in calm]) for rule in (median, min))
+    times, floors = (np.array([rule(ns) if ns else np.nan for ns in calm]) for rule in (pilots.undisturbed, min))
     repeats = [min(part.mean() for part in np.array_split(ns, 5)) for ns in blocks]
 
     def numbers(half: Array) -> Array:

@@ -4,9 +4,9 @@
     python benchmarks/truth.py poly reuse --seconds 20 --folder …  some cells, for less time
     python benchmarks/truth.py --again FILE --folder FOLDER        judge a measurement that is there
 
-FOLDER has ordinary runs: `repeatability.py --folder` makes them. The truth of a cell is its typical calm block over
-minutes: the median over all fresh processes of the median of their calm blocks, at the clock of the reference. That is
-the statistic of `gradmark run`, of many times the processes. One process of every cell follows another, so that the
+FOLDER has ordinary runs: `repeatability.py --folder` makes them. The truth of a cell is its calm time over
+minutes: the median over all processes of the lower quartile of their calm blocks, at the clock of the reference. This
+is the statistic of `gradmark run`, of many times the processes. One process of every cell follows another, so that the
 truth of all is measured over the same span of time, an hour or so. It stays in .gradmark/truth.
 
 The table has, for each cell, the truth and its interval (half the width); by how much the median number of the ordinary
@@ -42,7 +42,7 @@ KEPT_IN = Path(".gradmark") / "truth"
 
 def record(select: list[str], engines: list[str], seconds: float, blocks: int, folder: Path) -> Path:
     """Rounds of all cells, a fresh process of each, until every cell has had its seconds."""
-    settings = msgspec.structs.replace(settings_of(processes=1, memory=False), blocks=blocks)
+    settings = msgspec.structs.replace(settings_of(quick=True, processes=1, memory=False), blocks=blocks)
     request = Request(chosen=select_rows(select, None), engines=engines)
     plan = make_plan(request, settings, process.run, stop=process.end_all)
     folder.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ def calm_phases(measurement: Measurement) -> list[Phase]:
 
 
 def typical_of(measurement: Measurement) -> Number | None:
-    """The median over all processes of their typical calm block; None if none saw a calm machine."""
+    """The calm time over all processes; None if none saw a calm machine."""
     phases = calm_phases(measurement)
     return typical([phase.time_ns for phase in phases]) if phases else None
 

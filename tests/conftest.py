@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import runpy
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,10 @@ from hypothesis import settings
 # A failure on one machine is a failure on all.
 settings.register_profile("deterministic", derandomize=True, database=None)
 settings.load_profile("deterministic")
+
+# Run files are sealed with a key that the user has: tests have one of their own.
+STATE = tempfile.TemporaryDirectory(prefix="gradmark-tests-")
+os.environ["XDG_STATE_HOME"] = STATE.name
 
 HIDING = Path(__file__).parent / "without_peers"
 

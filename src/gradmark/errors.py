@@ -25,6 +25,22 @@ class MissingEngineError(EngineError):
     """The package that an engine is, or adapts, is not installed."""
 
 
+class NoSuchError(GradmarkError):
+    """There is no workload or engine of that name where it was looked for, as against one that is broken."""
+
+
+class NoSuchWorkloadError(WorkloadError, NoSuchError):
+    """A file has no such workload, or is not there itself."""
+
+
+class NoSuchEngineError(EngineError, NoSuchError):
+    """A module has no such engine."""
+
+
+class NoSuchModuleError(MissingEngineError, NoSuchError):
+    """The module that an engine was to come from is not there."""
+
+
 class UnsupportedError(GradmarkError):
     """An engine says that it cannot run a workload; the row says so too. `lacks` names the operations it misses."""
 

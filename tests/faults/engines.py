@@ -294,8 +294,11 @@ class Fused(Faulty):
             time.sleep(0.0002)
             session.forward()
 
-        session.forward()
-        return {"forward": forward, "backward": None, "total": session.backward}
+        def total():
+            session.forward()
+            session.backward()
+
+        return {"forward": forward, "backward": None, "total": total}
 
 
 class WarmAllocations(Faulty):
@@ -557,3 +560,70 @@ class WithMethods(PlainNamespace):
 
         numbers = [Number(x) for x in inputs]
         return Session(total=lambda: workload(None, *numbers, **params), gradients=lambda: [1.0 for _ in inputs])
+
+
+class NoValue(Faulty):
+    """Says nothing of the value."""
+
+    name = "no-value"
+
+    def faults(self, session):
+        return {"value": None}
+
+
+class ValueAsAWord(Faulty):
+    name = "value-as-a-word"
+
+    def faults(self, session):
+        return {"value": lambda: "one"}
+
+
+class WrongPrimal(Faulty):
+    name = "wrong-primal"
+
+    def faults(self, session):
+        return {"primal": lambda: 12345.0}
+
+
+class KeepsItsInputs(Tapegrad):
+    """Converts the inputs when it is prepared, and cannot be told of others."""
+
+    name = "keeps-its-inputs"
+
+    def prepare(self, workload, inputs, params):
+        return super().prepare(workload, list(inputs), params)
+
+
+class LosesItsResults(KeepsItsInputs):
+    """Forgets what it computed when it is told of other inputs: the work was done all the same."""
+
+    name = "loses-its-results"
+
+    def prepare(self, workload, inputs, params):
+        kept = list(inputs)
+        session = Tapegrad.prepare(self, workload, kept, params)
+        lost = [False]
+
+        def forward():
+            lost[0] = False
+            session.forward()
+
+        def move(new):
+            kept[:] = new
+            lost[0] = True
+
+        def gradients():
+            return [0.0 if lost[0] else g for g in session.gradients()]
+
+        return dataclasses.replace(session, forward=forward, move=move, gradients=gradients)
+
+
+class Untold(Late):
+    """As `Late`, and refuses every function but one: nobody can tell what its reading usually takes."""
+
+    name = "untold"
+
+    def prepare(self, workload, inputs, params):
+        if workload.function.__name__ != "expression":
+            raise UnsupportedError("this engine has one function")
+        return super().prepare(workload, inputs, params)

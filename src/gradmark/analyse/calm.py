@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from gradmark.records import Machine, Measurement, Number, Phase
-from gradmark.records.pilots import CALM, CORE
+from gradmark.records.pilots import CALM, CORE, having_a_say
 from gradmark.records.times import PARTS, WHOLE, is_timed
 
 # Two runs whose pilots differ by no more were on one machine: the reference itself is known to 0.1 to 0.3 %.
@@ -47,7 +47,7 @@ def _slowness(phases: Sequence[Phase]) -> float | None:
     slow: dict[bool, list[float]] = {True: [], False: []}
     for phase in phases:
         for kind, level in phase.reference.items():
-            ratios = (ns / level for pair in phase.pilots.get(kind, ()) for ns in pair)
+            ratios = (ns / level for pair in phase.pilots.get(kind, ()) for ns in having_a_say(kind, pair))
             slow[kind == CORE] += [ratio for ratio in ratios if ratio > CALM[kind]]
     return median(slow[True] or slow[False]) if slow[True] or slow[False] else None
 

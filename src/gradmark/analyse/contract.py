@@ -10,6 +10,7 @@ from gradmark import units
 from gradmark.analyse.calm import is_calm
 from gradmark.analyse.scaling import NEEDED_SIZES, fits, in_words
 from gradmark.records import Fit, Measurement, Verdict
+from gradmark.records.measurement import WRONG
 from gradmark.records.metric import LEAST_NS, Metric, metric, numbers
 
 # The workloads that the promises need.
@@ -61,7 +62,7 @@ def _verdict(claim: str, engine: str, evidence: Sequence[Evidence], failures: Se
     """Broken if one part is, undecided if one is open, kept if all are kept; never kept without evidence."""
     states = [state for state, _ in evidence]
     verdict: Literal["kept", "broken", "undecided", "not measured"] = "kept"
-    if "broken" in states or any(m.status == "wrong-gradient" for m in failures):
+    if "broken" in states or any(m.status in WRONG for m in failures):
         verdict = "broken"
     elif all(state == "missing" for state in states):
         verdict = "not measured"

@@ -29,7 +29,8 @@ class Operation:
 
 def operations(measurements: Sequence[Measurement], engine: str) -> list[Operation]:
     """What each operation adds, dearest first; those that failed last."""
-    ours = {str(m.cell.params["operation"]): m for m in measurements if m.cell.engine == engine}
+    own = [m for m in measurements if m.cell.engine == engine and "operation" in m.cell.params]
+    ours = {str(m.cell.params["operation"]): m for m in own}
     base = ours.pop(BASELINE, None)
     rows = [_operation(name, m, base) for name, m in ours.items()]
     return sorted(rows, key=lambda o: (bool(o.problem), -(o.forward_ns or 0.0) - (o.backward_ns or 0.0)))

@@ -32,6 +32,8 @@ LEVEL = 0.05
 LEAST_PROCESSES = 4
 # Pairs of processes up to which the exact test takes milliseconds; beyond, its limit is right to four digits.
 MOST_EXACT = 10_000
+# What is left of a time is nothing below this: the ratio of two times above it is a number, and has a logarithm.
+LEAST_NS = 1e-30
 
 Word = Literal["faster", "slower", "no difference", "undecided", "not judged", "not in both"]
 
@@ -159,7 +161,7 @@ def compare(
     """
     processes = (len(first), len(second))
     old, new = shown if shown is not None else (float(median(first)), float(median(second)))
-    if min(*first, *second) <= 0:  # lost in the subtraction of the harness: there are no logarithms
+    if min(*first, *second) <= LEAST_NS:  # lost in the subtraction of the harness: there are no logarithms
         return Comparison(metric=metric, first=old, second=new, ratio=quotient(old, new), processes=processes)
     ratios = sorted(new / old for old in first for new in second)
     place, coverage = place_and_coverage_of_shift(*processes)
@@ -220,7 +222,8 @@ def _beyond(ratio: float, noticed: float = NOTICED) -> bool:
 def exact_changes(before: Measurement, after: Measurement) -> list[Change]:
     """The status and every exact metric of the registry that moved by more than it does by itself."""
     status = [Change(metric="status", old=before.status, new=after.status)] if before.status != after.status else []
-    pairs = [(entry, entry.number(before), entry.number(after)) for entry in REGISTRY if entry.exact]
+    entries = [entry for entry in REGISTRY if entry.exact and not entry.stands_in_for]
+    pairs = [(entry, entry.number(before), entry.number(after)) for entry in entries]
     return status + [
         Change(metric=entry.name, old=old, new=new) for entry, old, new in pairs if _moved(old, new, entry.settled)
     ]

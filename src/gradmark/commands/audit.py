@@ -7,24 +7,29 @@ import click
 
 from gradmark.commands.measuring import Invocation, MeasuringCommand, measuring, orchestrating
 from gradmark.commands.options import HOW
+from gradmark.commands.terminal import Styled, say, say_document
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gradmark.revisions.audit import Audit
+    from gradmark.revisions.faults import Fault
 
 
 @click.command(cls=MeasuringCommand)
 @click.option("-k", "keyword", metavar="TEXT", help="Only faults with this in their description.")
+@click.option("--verbs", is_flag=True, help="Call every verb on every fault, and print a table; takes minutes.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 @measuring("pairs", *HOW)
-def command(keyword: str | None, as_json: bool, pairs: int, invocation: Invocation) -> None:
+def command(keyword: str | None, verbs: bool, as_json: bool, pairs: int, invocation: Invocation) -> None:
     """Does the gate work on this machine? Faulty engines must be caught by the right metric, the real one must pass.
 
-    Exit code 1 when a fault is missed or the unmodified engine is accused.
+    With --verbs, each fault is planted in a repository of its own, and every verb that could show it must. Exit code 1
+    when a fault is missed or the unmodified engine is accused.
     """
-    import msgspec
-
     from gradmark.errors import SelectionError
     from gradmark.gate.configuration import Configuration
+    from gradmark.report.escaping.json import document
     from gradmark.revisions import contest
     from gradmark.revisions.audit import audit, places, row_of
     from gradmark.revisions.faults import FAULTS
@@ -32,17 +37,43 @@ def command(keyword: str | None, as_json: bool, pairs: int, invocation: Invocati
     faults = [fault for fault in FAULTS if keyword is None or keyword in fault.what]
     if not faults:
         raise SelectionError(f"no fault has {keyword!r} in its description: {'; '.join(f.what for f in FAULTS)}")
+    if verbs:
+        sys.exit(on_every_verb(faults, pairs, as_json))
     cells = contest.both_sides([row_of(fault) for fault in faults])
     settings = contest.settings_of(invocation.settings, pairs)
     with orchestrating(invocation, lambda: invocation.plan_of_cells(cells, settings), places()) as (orchestrator, _):
         done = audit(orchestrator, Configuration(), pairs, faults)
         orchestrator.finish()
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(done)).decode())
+        say_document(document(done), "json")
     else:
         show(done)
     if not all(planted.caught for planted in done.planted):
         sys.exit(1)
+
+
+def on_every_verb(faults: "Sequence[Fault]", pairs: int, as_json: bool) -> int:
+    """The table of faults and verbs; the exit code."""
+    import tempfile
+    from pathlib import Path
+
+    from gradmark.commands.progress import working
+    from gradmark.report.escaping.json import document
+    from gradmark.revisions.verbs import plant, table
+
+    with tempfile.TemporaryDirectory(prefix="gradmark-") as folder, working("planting faults") as text:
+
+        def watch(step: str) -> None:
+            text(step)
+            say(step, err=True)
+
+        shown = plant(faults, Path(folder), pairs, watch)
+    if as_json:
+        say_document(document(shown), "json")
+    else:
+        for line in table(shown):
+            say(line)
+    return int(not all(one.right for one in shown))
 
 
 def show(done: "Audit") -> None:
@@ -54,10 +85,9 @@ def show(done: "Audit") -> None:
         word = words[0] if planted.caught else words[1]
         colour = "green" if planted.caught else "red"
         accused = f", by {', '.join(planted.accused)}" if planted.accused else ""
-        click.echo(click.style(f"{word:8}", fg=colour, bold=True) + planted.what + accused)
+        say(Styled(f"{word:8}", colour, bold=True), planted.what + accused)
         if planted.evidence is not None:
-            click.echo(f"{'':8}{change(planted.evidence)}: {sentence(planted.evidence)}".rstrip(": "))
+            parts = [change(planted.evidence), sentence(planted.evidence)]
+            say(f"{'':8}{': '.join(part for part in parts if part)}")
     if done.false_alarms is not None:
-        click.echo(
-            f"false alarms on this machine: {done.false_alarms} of {done.comparisons} comparisons of equal things"
-        )
+        say(f"false alarms on this machine: {done.false_alarms} of {done.comparisons} comparisons of equal things")

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,15 +11,16 @@ import click
 
 from gradmark.commands.measuring import Invocation, MeasuringCommand, measuring, orchestrating
 from gradmark.commands.options import HOW, options
-from gradmark.records import Cell, Run, Settings
+from gradmark.commands.terminal import Kind, say, say_document
+from gradmark.records import Run, Settings
 
 if TYPE_CHECKING:
     from gradmark.gate.configuration import Configuration
-    from gradmark.measure.orchestrator import Orchestrator
     from gradmark.measure.plan import Plan
-    from gradmark.records.finding import Gate
+    from gradmark.records.finding import Finding, Gate
 
 FORMATS = ["table", "markdown", "junit", "bencher", "github-benchmark", "json"]
+KINDS: dict[str, Kind] = {"markdown": "markdown", "junit": "xml", **dict.fromkeys(FORMATS[3:], "json")}
 baseline_option = click.option(
     "--baseline", "file", type=click.Path(path_type=Path), help="The baseline. Default: gradmark-baseline.json."
 )
@@ -87,9 +88,8 @@ class Chosen:
         """The plan. An engine that cannot be used any more is no error if it worked before: its rows will say it."""
         from gradmark.errors import EngineError
         from gradmark.measure import plan, process
-        from gradmark.workloads.selection import select_rows
 
-        rows = select_rows(self.select, self.keyword)
+        rows = invocation.select(self.select, self.keyword)
         try:
             return invocation.plan(rows, self.engines, settings=settings)
         except EngineError:
@@ -107,7 +107,7 @@ def exactly(
     import msgspec
 
     from gradmark.gate import exact
-    from gradmark.records.finding import Gate, merged
+    from gradmark.records.finding import Gate
     from gradmark.store import baselines
 
     before = baselines.load(file)
@@ -120,29 +120,21 @@ def exactly(
         return engine in names
 
     with orchestrating(invocation, lambda: chosen.plan(invocation, settings, worked)) as (orchestrator, _):
-        run = counted(orchestrator, orchestrator.cells)
         if not whole:  # cells that were not asked for did not vanish
-            before = baselines.only(before, run.planned)
-        here = baselines.described(run.environment)
-        findings = exact.compare(before, run.measurements, here, configuration)
-        doubtful = {finding.cell for finding in findings if finding.word == "fail"}
-        if doubtful:
-            again = [cell for cell in run.planned if baselines.key(cell) in doubtful]
-            run = counted(orchestrator, again, again=True)
-            ids = {cell.id for cell in again}
-            repeated = [measurement for measurement in run.measurements if measurement.cell.id in ids]
-            second = exact.compare(baselines.only(before, again), repeated, here, configuration)
-            findings = merged(findings, exact.agreeing(findings, second))
+            before = baselines.only(before, orchestrator.cells)
+        here = baselines.described(orchestrator.run.environment)
+
+        def count_again(doubtful: Collection[str]) -> "list[Finding]":
+            again = [cell for cell in orchestrator.cells if baselines.key(cell) in doubtful]
+            orchestrator.count_exactly(again, again=True)
+            repeated = [orchestrator.measurement(cell) for cell in again]
+            return exact.compare(baselines.only(before, again), repeated, here, configuration)
+
+        orchestrator.count_exactly(orchestrator.cells)
+        findings = exact.compare(before, orchestrator.run.measurements, here, configuration)
+        findings = exact.confirmed(findings, count_again)
         orchestrator.finish()
     return Gate(against=str(file), findings=findings, differing=exact.unlike(before.environment, here))
-
-
-def counted(orchestrator: "Orchestrator", cells: Sequence[Cell], *, again: bool = False) -> Run:
-    """Exact metrics of the cells, with instructions if they are asked for."""
-    orchestrator.inspect(cells, again=again)
-    if orchestrator.settings.instructions:
-        orchestrator.count(cells)
-    return orchestrator.run
 
 
 def side_by_side(
@@ -180,7 +172,8 @@ def side_by_side(
         rows = contest.rows_of(orchestrator.cells)
         (findings,) = contest.decide([contest.Contest(rows, pairs)], orchestrator, configuration)
         orchestrator.finish()
-    return Gate(against=revision.name, findings=findings, notes=contest.notes(pairs))
+        notes = [*contest.notes(pairs), *contest.notes_on_files(orchestrator.run, revision)]
+    return Gate(against=revision.name, findings=findings, notes=notes)
 
 
 def refuse_other_commit(begun: Run) -> None:
@@ -212,13 +205,14 @@ def show(gate: "Gate", form: str, output: Path | None) -> None:
 
     GitHub shows what is appended to the file that it names in GITHUB_STEP_SUMMARY.
     """
+    from gradmark.report.escaping.terminal import line as escaped
     from gradmark.report.exports import machines
     from gradmark.report.tables import gate as text
     from gradmark.store.writing import replace
 
-    table = "\n".join(text.lines(gate)) + "\n"
+    lines = [escaped(line) for line in text.lines(gate)]
     formatted = {
-        "table": lambda: table,
+        "table": lambda: "".join(f"{line}\n" for line in lines),
         "markdown": lambda: text.markdown(gate),
         "junit": lambda: machines.junit(gate),
         "bencher": lambda: machines.bencher(gate),
@@ -227,8 +221,21 @@ def show(gate: "Gate", form: str, output: Path | None) -> None:
     }[form]()
     if output is not None:
         replace(output, formatted.encode())
-    click.echo(table if output is not None else formatted, nl=False)
+    if output is not None or form == "table":
+        for line in lines:
+            say(line)
+    else:
+        say_document(formatted, KINDS[form])
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if summary:
-        with open(summary, "a") as file:
-            file.write(text.markdown(gate))
+        _append(Path(summary), text.markdown(gate))
+
+
+def _append(path: Path, text: str) -> None:
+    from gradmark.errors import StoreError
+
+    try:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise StoreError(f"GITHUB_STEP_SUMMARY names {path}, which cannot be written: {error.strerror}") from error

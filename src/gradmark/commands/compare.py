@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gradmark.commands.terminal import Part, Styled, say
+
 if TYPE_CHECKING:
     from gradmark.analyse.unpaired import Change, Difference
     from gradmark.records import Cell, Comparison, Run
@@ -36,7 +38,6 @@ def command(old: str, new: str, changed: bool, store: Path | None) -> None:
     from gradmark.analyse.calm import is_as_fast
     from gradmark.analyse.unpaired import LEVEL, MANY, NOTICED, NOTICED_BY_FEW, differences, environments
     from gradmark.analyse.unpaired import machines as change_of_machine
-    from gradmark.report.model.characters import one_line
     from gradmark.report.model.words import times_are
     from gradmark.store import runs
 
@@ -44,31 +45,37 @@ def command(old: str, new: str, changed: bool, store: Path | None) -> None:
     before, after = (runs.load(runs.find(name, folder, runs.SHOWN_VERBS)) for name in (old, new))
     refuse_same(before, after)
     unlike, other = environments(before, after)
-    click.echo(f"old {before.id}  {before.started}\nnew {after.id}  {after.started}")
+    for name, run in (("old", before), ("new", after)):
+        say(f"{name} {run.id}  {run.started}")
     for text in unlike:
-        click.echo(f"unlike  {one_line(text)}")
+        say(f"unlike  {text}")
     for text in other:
-        click.echo(f"differs {one_line(text)}")
+        say(f"differs {text}")
     slowed = change_of_machine(before, after)
-    click.echo(f"machine {machine_line(before, after, slowed)}")
+    say(f"machine {machine_line(before, after, slowed)}")
     if unlike:
-        click.echo("Times of unlike machines or settings are shown, but not judged.")
+        say("Times of unlike machines or settings are shown, but not judged.")
     rows = differences(before, after)
     shown = [d for d in rows if not changed or d.changes or d.verdict not in ("no difference", "undecided")]
     if shown:
-        click.echo(f"\n{'':{NAMES}}{'old':>10}{'new':>11}{'change':>10}")
+        say()
+        say(f"{'':{NAMES}}{'old':>10}{'new':>11}{'change':>10}")
     names = names_of([difference.cell for difference in rows])
     for difference in shown:
-        click.echo("\n".join(lines(difference, names[difference.cell.id])))
+        for line in lines(difference, names[difference.cell.id]):
+            say(*line)
     counts = {verdict: sum(d.verdict == verdict for d in rows) for verdict in dict.fromkeys(d.verdict for d in rows)}
-    click.echo("\n" + (", ".join(f"{count} {verdict}" for verdict, count in counts.items()) or "Both runs are empty."))
+    say()
+    say(", ".join(f"{count} {verdict}" for verdict, count in counts.items()) or "Both runs are empty.")
     if any(d.time is not None for d in shown):
         shares = {"noticed": 100 * (NOTICED - 1), "by_few": 100 * (NOTICED_BY_FEW - 1)}
-        click.echo(LEGEND.format(**shares, times=times_are(map(has_pilots, (before, after))), many=MANY, level=LEVEL))
+        times = times_are(map(has_pilots, (before, after)))
+        for text in LEGEND.format(**shares, times=times, many=MANY, level=LEVEL).splitlines():
+            say(text)
         if slowed is not None and not is_as_fast(slowed):
-            click.echo(SAME_MACHINE)
+            say(SAME_MACHINE)
     if any(d.time is not None and d.time.is_interval for d in shown if _explained(d)):
-        click.echo(INTERVAL)
+        say(INTERVAL)
 
 
 def machine_line(old: "Run", new: "Run", slowed: float | None) -> str:
@@ -113,22 +120,22 @@ def names_of(cells: "Sequence[Cell]") -> dict[str, str]:
     return {cell.id: short(cell) if counts[short(cell)] == 1 else cell.id for cell in cells}
 
 
-def lines(difference: "Difference", name: str) -> Iterator[str]:
+def lines(difference: "Difference", name: str) -> Iterator[tuple[Part, ...]]:
     """One row: times, change, verdict; below it why, where that is not plain, and what else changed."""
     from gradmark.report.model.characters import one_line
 
     name = one_line(name)
     if len(name) > NAMES:
-        yield name
+        yield (name,)
         name = ""
-    word = click.style(difference.verdict, fg=COLOURS.get(difference.verdict))
-    yield f"{name:{NAMES}}{_numbers(difference.time):{NUMBERS}}  {word}".rstrip()
+    numbers = f"{name:{NAMES}}{_numbers(difference.time):{NUMBERS}}  "
+    yield numbers, Styled(difference.verdict, COLOURS.get(difference.verdict))
     if difference.reason:
-        yield f"    {one_line(difference.reason)}"
+        yield (f"    {difference.reason}",)
     if difference.time is not None and _explained(difference):
-        yield from (f"    {text}" for text in _why(difference.time))
+        yield from ((f"    {text}",) for text in _why(difference.time))
     for change in difference.changes:
-        yield f"    {_changed(change)}"
+        yield (f"    {_changed(change)}",)
 
 
 def _explained(difference: "Difference") -> bool:

@@ -6,6 +6,7 @@ import click
 
 from gradmark.commands.measuring import Invocation, MeasuringCommand, measure, measuring
 from gradmark.commands.options import DEFAULT_ENGINE, SAMPLING
+from gradmark.commands.terminal import say
 from gradmark.commands.verdicts import exit_code, print_verdicts
 from gradmark.engines import discovery
 
@@ -18,11 +19,11 @@ def command(engines: tuple[str, ...], invocation: Invocation) -> None:
     Exit code 1 when a promise is broken, 3 when one cannot be decided.
     """
     from gradmark.analyse.contract import WORKLOADS, contract
-    from gradmark.workloads.selection import select
 
     chosen = discovery.chosen(engines or (DEFAULT_ENGINE,))
-    run, path = measure(invocation, lambda: invocation.plan(select(WORKLOADS), chosen, full=True))
+    run, path = measure(invocation, lambda: invocation.plan(invocation.select(WORKLOADS), chosen, full=True))
     verdicts = [verdict for engine in chosen for verdict in contract(run.measurements, engine)]
     print_verdicts(verdicts)
-    click.echo(f"\nrun file: {path}")
+    say()
+    say(f"run file: {path}")
     sys.exit(exit_code(verdicts))

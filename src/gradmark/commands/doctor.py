@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gradmark.commands.terminal import Styled, say
+
 if TYPE_CHECKING:
     from gradmark.analyse.states import States, Visit
     from gradmark.records import Sample
@@ -61,11 +63,11 @@ def command(seconds: float) -> None:
 def show(checks: Sequence[Check]) -> None:
     """Each check with its mark."""
     for check in checks:
-        mark = click.style("ok  ", fg="green") if check.good else click.style("look", fg="yellow", bold=True)
+        mark = Styled("ok  ", "green") if check.good else Styled("look", "yellow", bold=True)
         first, *rest = [line for text in (check.what, *check.details, check.advice) for line in wrapped(text)]
-        click.echo(f"{mark}  {first}")
+        say(mark, f"  {first}")
         for line in rest:
-            click.echo(f"      {line}")
+            say(f"      {line}")
 
 
 def wrapped(text: str) -> list[str]:

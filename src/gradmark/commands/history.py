@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gradmark.commands.terminal import say, say_document
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -32,15 +34,14 @@ def command(
     SELECT is a workload, a suite or a glob. Runs of unlike machines are separate series. What moves all cells of an
     engine at once is shown once, and accuses no cell.
     """
-    import msgspec
-
     from gradmark.analyse.histories import histories
+    from gradmark.report.escaping.json import document
 
     matching = histories(_runs(store, since), name, lambda cell: _selected(cell, select))
     if not matching.series:
         _refuse_unknown(name)
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(matching), indent=2).decode())
+        say_document(document(matching), "json")
     else:
         show(matching)
 
@@ -59,7 +60,7 @@ def _runs(store: Path | None, since: datetime.datetime | None) -> "list[Run]":
         try:
             read.append(_one_build(runs.load(Path(kept.path))))
         except StoreError as error:
-            click.echo(f"left out: {error}", err=True)
+            say(f"left out: {error}", err=True)
     if not read:
         raise StoreError(f"no run in {folder}{f' since {since:%Y-%m-%d}' if since else ''}; `gradmark run` makes one")
     return read
@@ -97,11 +98,11 @@ def show(histories: "Histories") -> None:
     from gradmark.report.tables.levels import levels
 
     if not histories.series:
-        click.echo("no cell of that name in the kept runs; `gradmark list` shows workloads and runs")
+        say("no cell of that name in the kept runs; `gradmark list` shows workloads and runs")
     columns = shutil.get_terminal_size().columns
     for machine in dict.fromkeys(series.machine for series in histories.series):
         for line in (*_lines(histories, machine), *levels(histories, machine, columns)):
-            click.echo(line)
+            say(line)
 
 
 def _lines(histories: "Histories", machine: str) -> "Iterator[str]":

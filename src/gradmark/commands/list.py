@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gradmark.commands.terminal import say
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -33,13 +35,14 @@ def command(what: str, store: Path | None) -> None:
 
 def workloads() -> None:
     """Suite by suite, with sizes and what each is hard on."""
-    from gradmark.workloads.lookup import available
+    from gradmark.workloads.catalogue import available
     from gradmark.workloads.row import listed
 
-    click.echo("workloads")
-    for workload in available():
+    offered = available()
+    say("workloads")
+    for workload in offered:
         sizes = "; ".join(f"{key}: {', '.join(map(_quoted, listed(workload, key)))}" for key in workload.sizes)
-        click.echo(f"  {workload.suite}  {workload.name:18} {workload.stresses}{f'  ({sizes})' if sizes else ''}")
+        say(f"  {workload.suite}  {workload.name:18} {workload.stresses}{f'  ({sizes})' if sizes else ''}")
 
 
 def _quoted(value: object) -> str:
@@ -49,24 +52,24 @@ def _quoted(value: object) -> str:
 
 
 def engines() -> None:
-    """Which can be imported here, and what the others lack."""
+    """Which can be imported here, and what the others lack. Each is asked in a process of its own."""
+    from gradmark.commands.progress import working
     from gradmark.engines import discovery
-    from gradmark.errors import GradmarkError, MissingEngineError
+    from gradmark.measure import plan, process
+    from gradmark.records import Settings
 
-    click.echo("engines")
+    with working("asking the engines what they can do", quiet=True):
+        surveyed = plan.survey(list(discovery.known()), process.run, Settings(), named=(), stop=process.end_all)
+    say("engines")
     for name in discovery.known():
-        try:
-            engine = discovery.load(name)
-            can = engine.capabilities()
+        if (can := surveyed.can.get(name)) is not None:
             state = f"installed, but runs nothing here: {can.absent}" if can.absent else "installed"
             state += f": {can.reason}" if can.reason else ""
-        except MissingEngineError as error:
-            state = f"missing: {error}"
-        except GradmarkError as error:
-            state = f"broken: {error}"
-        except Exception as error:
-            state = f"broken: {error!r}"
-        click.echo(f"  {name:30} {state}")
+        elif name in surveyed.left_out:
+            state = f"broken: {surveyed.left_out[name]}"
+        else:
+            state = f"missing: {surveyed.missing[name]}"
+        say(f"  {name:30} {state}")
 
 
 def runs(store: Path | None) -> None:
@@ -78,10 +81,10 @@ def runs(store: Path | None) -> None:
 
     folder = store or files.FOLDER
     columns = min(shutil.get_terminal_size().columns, WIDEST)
-    click.echo(f"runs in {folder} (times are UTC)")
+    say(f"runs in {folder} (times are UTC)")
     for run in listing.headers(folder):
         for line in lines(run, columns):
-            click.echo(line)
+            say(line)
 
 
 def lines(run: "Listed", columns: int) -> "Iterator[str]":

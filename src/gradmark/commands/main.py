@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import io
 import signal
 import sys
 import threading
@@ -10,6 +11,7 @@ from typing import Any
 
 import click
 
+from gradmark.commands import terminal
 from gradmark.errors import GradmarkError
 
 # verb: what it is for; the file of the same name has the command
@@ -85,17 +87,22 @@ def _terminable() -> Iterator[None]:
 
 def main(arguments: list[str] | None = None) -> Any:
     """The entry point. Exit codes: 0 pass, 1 fail, 2 wrong usage, 3 inconclusive, 130 interrupted, 143 terminated."""
+    terminal.ready()
     try:
         with _terminable():
             return gradmark.main(args=arguments, prog_name="gradmark", standalone_mode=False)
     except click.exceptions.Abort as error:
-        print(str(error) or "interrupted", file=sys.stderr)
+        terminal.say_error(str(error) or "interrupted")
         sys.exit(143 if isinstance(error.__cause__, Terminated) else 130)
     except click.ClickException as error:
-        error.show()
+        shown, message = io.StringIO(), f"Error: {error.format_message()}"
+        error.show(shown)
+        for line in shown.getvalue().removesuffix(f"{message}\n").splitlines():
+            terminal.say(line, err=True)
+        terminal.say_error(message)
         sys.exit(error.exit_code)
     except GradmarkError as error:
-        print(f"gradmark: {error}", file=sys.stderr)
+        terminal.say_error(f"gradmark: {error}")
         sys.exit(2)
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradmark.commands.options import OF_OUTPUT, SAMPLING, options, settings_of
+from gradmark.commands.terminal import say
 from gradmark.errors import StoreError
 from gradmark.records import Cell, Measurement, Run, Settings
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from gradmark.measure.plan import Chosen, Plan
     from gradmark.measure.process import Place
     from gradmark.store.listing import Listed
+    from gradmark.workloads.row import Selected
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,14 @@ class Invocation:
     store: Path
     begun: Run | None = None  # the run that goes on, and its file
     path: Path | None = None
+
+    def select(self, patterns: Sequence[str], keyword: str | None = None) -> "list[Selected]":
+        """What the patterns name. Files are loaded in processes of their own, under the limits of the settings."""
+        from gradmark.commands.progress import working
+        from gradmark.workloads.selection import select_rows
+
+        with working("loading workloads", quiet=True):
+            return select_rows(patterns, keyword, self.settings)
 
     def plan(
         self,
@@ -65,7 +75,7 @@ class Invocation:
                 asked, sizes, process.run, verb=self.verb, tries=tries, stop=process.end_all, watch=watch
             )
         for problem in planned.left_out.values():
-            click.echo(f"left out: {problem}", err=True)
+            say(f"left out: {problem}", err=True)
         return msgspec.structs.replace(planned, settings=settings, arguments=self.arguments)
 
     def plan_of_cells(self, cells: Sequence[Cell], settings: Settings, known: Sequence[Measurement] = ()) -> "Plan":
@@ -87,10 +97,12 @@ class MeasuringCommand(click.Command):
         verb = " ".join(context.command_path.split()[1:])
         name = context.params.get("resume")
         if name is None:
+            if context.params["trust"]:
+                raise click.UsageError("--trust goes with --resume", context)
             context.obj = _Typed(verb, typed)
             return context
         _refuse_planning(self, context)
-        path, begun = _begun(name, verb, context.params["store"] or _default_store())
+        path, begun = _begun(name, verb, context.params["store"] or _default_store(), context.params["trust"])
         arguments = [*begun.arguments, *_of_output(context, self)]
         context = super().make_context(info_name, arguments, parent, **extra)
         context.obj = _Typed(verb, begun.arguments, begun, path)
@@ -110,7 +122,7 @@ def _of_output(context: click.Context, command: click.Command) -> list[str]:
     typed = []
     for parameter in command.params:
         name = parameter.name or ""
-        if name not in OF_OUTPUT or name == "resume" or not chosen_by_user(name, context):
+        if name not in OF_OUTPUT or name in ("resume", "trust") or not chosen_by_user(name, context):
             continue
         value = context.params[name]
         typed += [parameter.opts[-1]] if value is True else [parameter.opts[-1], str(value)]
@@ -134,7 +146,7 @@ def measuring(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
         def wrapped(typed: _Typed, /, **given: Any) -> Any:
             how = {name: given.pop(name) for name in SAMPLING if name in given}
             store = how.pop("store") or _default_store()
-            how.pop("resume")
+            del how["resume"], how["trust"]
             invocation = Invocation(typed.verb, typed.arguments, settings_of(**how), store, typed.begun, typed.path)
             return function(invocation=invocation, **given)
 
@@ -199,7 +211,8 @@ def command_to_resume(run: "Run | Listed", path: Path) -> str:
     """What to type to go on with a run."""
     folder = path.parent
     store = "" if folder.resolve() == _default_store().resolve() else f" --store {shlex.quote(str(folder))}"
-    return f"gradmark {run.verb} --resume {run.id}{store}"
+    words = [*run.verb.split(), "--resume", run.id]
+    return f"gradmark {shlex.join(words)}{store}"  # it is made to be pasted, and a file may name itself anything
 
 
 def _default_store() -> Path:
@@ -222,8 +235,8 @@ def _refuse_planning(command: click.Command, context: click.Context) -> None:
         raise click.UsageError(f"--resume continues a run as it was planned; leave out {names}", context)
 
 
-def _begun(name: str, verb: str, store: Path) -> tuple[Path, Run]:
-    """The run to go on with, and its file: of this verb, and begun on this machine."""
+def _begun(name: str, verb: str, store: Path, trusted: bool) -> tuple[Path, Run]:
+    """The run to go on with, and its file: of this verb, and begun by this user on this machine, or trusted."""
     from gradmark.store import listing, runs
 
     if name == "latest":
@@ -240,10 +253,27 @@ def _begun(name: str, verb: str, store: Path) -> tuple[Path, Run]:
         raise StoreError(
             f"run {begun.id} was made by `gradmark {begun.verb}`; go on with: {command_to_resume(begun, path)}"
         )
+    if not trusted:
+        _refuse_strange(begun, path)
     if not begun.finished:
         _refuse_elsewhere(begun)
         _refuse_edited(begun)
     return path, begun
+
+
+def _refuse_strange(begun: Run, path: Path) -> None:
+    """Raises if somebody else says what is run: the file names code, and options that write files."""
+    from gradmark.store import journal
+
+    if journal.begun_here(path):
+        return
+    files = [cell.file for cell in begun.planned if cell.file is not None]
+    named = dict.fromkeys([*files, *(cell.engine for cell in begun.planned)])
+    raise StoreError(
+        f"run {begun.id} does not have your seal: it was begun by somebody else, on another machine, or by an older "
+        f"gradmark. It names what would be run: `gradmark {shlex.join([*begun.verb.split(), *begun.arguments])}`, with "
+        f"{', '.join(named)}. Add --trust if you trust it; `gradmark report {shlex.quote(str(path))}` only shows it"
+    )
 
 
 def _refuse_elsewhere(begun: Run) -> None:

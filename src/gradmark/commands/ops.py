@@ -12,6 +12,8 @@ from gradmark.commands.measuring import Invocation, MeasuringCommand, measure, m
 from gradmark.commands.options import DEFAULT_ENGINE, SAMPLING
 from gradmark.commands.run import exit_code
 from gradmark.commands.showing import show_calmness
+from gradmark.commands.terminal import console as new_console
+from gradmark.commands.terminal import say
 from gradmark.engines import discovery
 
 if TYPE_CHECKING:
@@ -37,7 +39,8 @@ def command(kinds: tuple[str, ...], engines: tuple[str, ...], dtypes: tuple[str,
             same = [m for m in run.measurements if (m.cell.workload, m.cell.dtype) == (workload, dtype)]
             print_operations(engine, operations(same, engine), dtype if workload == WORKLOADS["tensor"] else None)
     show_calmness(run)
-    click.echo(f"\nrun file: {path}")
+    say()
+    say(f"run file: {path}")
     sys.exit(exit_code(run))
 
 
@@ -52,13 +55,12 @@ def operators(kinds: Sequence[str], dtypes: Sequence[str]) -> "list[Selected]":
 
 def print_operations(engine: str, rows: Sequence[Operation], dtype: str | None = None) -> None:
     """A table, and one line that says what its numbers are. The dtype is that of tensors; None for scalars."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     from gradmark.report.model.operators import operator_table
 
-    console, shown = Console(), operator_table(engine, rows, dtype)
+    console, shown = new_console(), operator_table(engine, rows, dtype)
     problems = {line.problem for line in shown.lines}
     if len(problems) == 1 and "" not in problems:
         console.print(Text(f"operations of {shown.title}: {problems.pop()}"))

@@ -12,10 +12,10 @@ import click
 from gradmark.records import Settings
 
 DEFAULT_ENGINE = "tapegrad"
-# Quick runs have fewer processes for each cell, and fewer blocks in each process. A cell has at least so many
-# processes, and further ones, up to so many, while their interval is wide.
-PROCESSES, MOST_PROCESSES, BLOCKS = 9, 20, 10
-PROCESSES_OF_FULL, MOST_PROCESSES_OF_FULL, BLOCKS_OF_FULL = 15, 30, 20
+# Quick runs have fewer blocks in each process. A cell has at least so many processes, and further ones, up to so many,
+# while their interval is wide and the run has taken less than so many seconds for each of its cells.
+PROCESSES, MOST_PROCESSES, BLOCKS, CELL_S = 9, 60, 10, 2.0
+PROCESSES_OF_FULL, MOST_PROCESSES_OF_FULL, BLOCKS_OF_FULL, CELL_S_OF_FULL = 15, 60, 20, 8.0
 
 
 def _positive(context: click.Context, parameter: click.Parameter, value: float) -> float:
@@ -93,11 +93,16 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
     "resume": click.option(
         "--resume", metavar="RUN", help="Continue an interrupted run: its id, its file, or `latest`."
     ),
+    "trust": click.option(
+        "--trust",
+        is_flag=True,
+        help="With --resume: also a run that you did not begin on this machine; it says what is run.",
+    ),
 }
-HOW = ("seed", "threads", "timeout", "memory_limit", "pin", "store", "resume")
+HOW = ("seed", "threads", "timeout", "memory_limit", "pin", "store", "resume", "trust")
 SAMPLING = ("quick", "processes", "memory", "instructions", *HOW)
 # Options that change what becomes of a run, not the run: they may be given with --resume.
-OF_OUTPUT = ("form", "output", "json_file", "html_file", "medians", "as_json", "store", "resume")
+OF_OUTPUT = ("form", "output", "json_file", "html_file", "medians", "as_json", "store", "resume", "trust")
 
 
 def options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -112,15 +117,29 @@ def options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def settings_of(
-    *, quick: bool = True, processes: int | None = None, timeout: float = 60.0, memory_limit: float = 8.0, **more: Any
+    *,
+    quick: bool | None = None,
+    processes: int | None = None,
+    timeout: float = 60.0,
+    memory_limit: float = 8.0,
+    **more: Any,
 ) -> Settings:
-    """The settings that the options ask for."""
+    """The settings that the options ask for.
+
+    quick: None for verbs that have no such choice. They count rather than time, or have environments of their own, and
+    start every process afresh.
+    """
+    from gradmark.measure import nursery
+
+    full = quick is False
     return Settings(
-        processes=processes or (PROCESSES if quick else PROCESSES_OF_FULL),
-        most_processes=processes or (MOST_PROCESSES if quick else MOST_PROCESSES_OF_FULL),
-        blocks=BLOCKS if quick else BLOCKS_OF_FULL,
+        processes=processes or (PROCESSES_OF_FULL if full else PROCESSES),
+        most_processes=processes or (MOST_PROCESSES_OF_FULL if full else MOST_PROCESSES),
+        cell_s=CELL_S_OF_FULL if full else CELL_S,
+        blocks=BLOCKS_OF_FULL if full else BLOCKS,
         timeout_s=timeout,
         memory_limit_bytes=int(memory_limit * 2**30),
-        full=not quick,
+        full=full,
+        forked=quick is True and nursery.possible(),
         **more,
     )

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-import click
+from gradmark.commands.terminal import console, say
 
 if TYPE_CHECKING:
     from gradmark.measure.orchestrator import Step
@@ -30,7 +30,6 @@ def progress() -> Iterator[Watch]:
 @contextlib.contextmanager
 def bar() -> Iterator[Watch]:
     """In a terminal."""
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = [
@@ -40,7 +39,7 @@ def bar() -> Iterator[Watch]:
         TextColumn("{task.description}", markup=False),
     ]
     pace = Pace()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+    with Progress(*columns, console=console(err=True), transient=True) as shown:
         task = shown.add_task("", total=None)
 
         def watch(step: "Step") -> None:
@@ -157,7 +156,7 @@ def _stage(step: "Step") -> str:
 
 
 def _to_stderr(text: str) -> None:
-    click.echo(text, err=True)
+    say(text, err=True)
 
 
 @contextlib.contextmanager

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from gradmark.records import Run, Verdict
+from gradmark.commands.terminal import say
+from gradmark.records import Run, Settings, Verdict
 
 if TYPE_CHECKING:
     from gradmark.analyse.hypotheses import Hypothesis
@@ -43,9 +44,9 @@ def command(names: tuple[str, ...], output: Path, own: tuple[str, ...], show: bo
     from gradmark.store import runs
 
     ready(output)
-    claims = [hypothesis for hypothesis, _ in choose(own)] if own else []
+    claims = [claim.hypothesis for claim in choose(own, Settings())] if own else []
     write(load(names or ("latest",), store or runs.FOLDER), output, claims)
-    click.echo(f"report: {output}")
+    say(f"report: {output}")
     if show:
         import webbrowser
 
@@ -67,7 +68,7 @@ def load(names: Sequence[str], folder: Path) -> list[Run]:
     if not loaded:
         raise problems[0]
     for problem in problems:
-        click.echo(f"left out: {problem}", err=True)
+        say(f"left out: {problem}", err=True)
     return loaded
 
 

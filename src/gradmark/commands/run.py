@@ -10,6 +10,7 @@ from gradmark.commands import report
 from gradmark.commands.measuring import Invocation, MeasuringCommand, chosen_by_user, measure, measuring
 from gradmark.commands.options import DEFAULT_ENGINE, SAMPLING, options
 from gradmark.commands.showing import FORMATS, show
+from gradmark.commands.terminal import say
 from gradmark.engines import discovery
 from gradmark.records import Cell, Run, Settings
 
@@ -48,26 +49,26 @@ def command(
     scalar suite and the short part of the tensor suite. The default engine is tapegrad; `-e all` takes every one that
     is installed.
 
-    Exit code 1 when a row fails: a wrong gradient, an error, a crash, a timeout; or when nothing ran.
+    Exit code 1 when a row fails: a wrong value or gradient, work that is not timed, an error, a crash, a timeout; or
+    when nothing ran.
     """
     from gradmark.measure.plan import Plan
     from gradmark.report.model.characters import plural
     from gradmark.store import runs
-    from gradmark.workloads.selection import select_rows
 
     def plan() -> Plan:
         asked = engines or (DEFAULT_ENGINE,)
         settings = fewer(invocation.settings, len(discovery.chosen(asked)))
-        rows = select_rows(select, keyword)
+        rows = invocation.select(select, keyword)
         return invocation.plan(rows, asked, settings=settings, dtypes=dtypes, devices=devices, tries=not dry_run)
 
     if dry_run:
         planned = plan()
         for cell in planned.cells:
-            click.echo(f"{cell.row}@{cell.engine}")
+            say(f"{cell.row}@{cell.engine}")
         least, most = planned.settings.processes, planned.settings.most_processes
         processes = f"{least} to {most} processes" if most > least else plural(least, "process")
-        click.echo(f"{plural(len(planned.cells), 'cell')}, {processes} each")
+        say(f"{plural(len(planned.cells), 'cell')}, {processes} each")
         return
     ready(json_file, html_file)
     run, path = measure(invocation, plan, unsettled)
@@ -77,9 +78,8 @@ def command(
         report.write([run], html_file)
     show(run, form, medians=medians)
     if form == "table":
-        click.echo(f"\nrun file: {path}")
-    else:
-        click.echo(f"run file: {path}", err=True)
+        say()
+    say(f"run file: {path}", err=form != "table")
     sys.exit(exit_code(run))
 
 
@@ -90,20 +90,17 @@ def exit_code(run: Run) -> int:
 
 
 def fewer(settings: Settings, engines: int) -> Settings:
-    """Of many engines a quick run imports each once a round, and has two rounds if the user does not say.
+    """Of many engines a quick run compiles what it compiles once, and has two rounds if the user does not say.
 
-    With fresh processes most of the time would go into imports.
+    Else most of the time would go into imports and compilers.
     """
-    from gradmark.measure import nursery
-
     if settings.full or engines <= FEW_ENGINES:
         return settings
+    settings = msgspec.structs.replace(settings, shared_cache=settings.forked)
     if chosen_by_user("processes"):
-        return msgspec.structs.replace(settings, forked=nursery.possible())
+        return settings
     most = PROCESSES_OF_MANY + FURTHER_ROUNDS
-    return msgspec.structs.replace(
-        settings, processes=PROCESSES_OF_MANY, most_processes=most, forked=nursery.possible()
-    )
+    return msgspec.structs.replace(settings, processes=PROCESSES_OF_MANY, most_processes=most)
 
 
 def unsettled(run: Run) -> list[Cell]:
@@ -115,7 +112,7 @@ def unsettled(run: Run) -> list[Cell]:
     from gradmark.analyse.standings import unsettled as may_be_fastest
     from gradmark.records.agreement import agreed
 
-    if run.settings.forked:
+    if len({measurement.cell.engine for measurement in run.measurements}) > FEW_ENGINES and not run.settings.full:
         return may_be_fastest(run.measurements)
     return [measurement.cell for measurement in run.measurements if not agreed(measurement)]
 

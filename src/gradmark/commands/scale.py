@@ -10,6 +10,7 @@ from gradmark.commands.measuring import Invocation, MeasuringCommand, measure, m
 from gradmark.commands.options import DEFAULT_ENGINE, SAMPLING
 from gradmark.commands.run import exit_code
 from gradmark.commands.showing import show
+from gradmark.commands.terminal import say
 from gradmark.errors import SelectionError
 from gradmark.records import Fit, Measurement
 
@@ -35,7 +36,9 @@ def command(workload: str | None, engines: tuple[str, ...], dtypes: tuple[str, .
         raise click.UsageError("Missing argument 'WORKLOAD'.")
     run, path = measure(
         invocation,
-        lambda: invocation.plan(swept(workload, dtypes), engines or (DEFAULT_ENGINE,), full=True, dtypes=dtypes),
+        lambda: invocation.plan(
+            swept(invocation.select([workload]), dtypes), engines or (DEFAULT_ENGINE,), full=True, dtypes=dtypes
+        ),
     )
     show(run, "table")
     fitted, suspected = growth(run)
@@ -43,28 +46,28 @@ def command(workload: str | None, engines: tuple[str, ...], dtypes: tuple[str, .
     counted = {name: counted_in(members[0]) for name, members in of_name.items()}
     for family in fitted:
         name, fits = family.name, family.fits
-        click.echo(f"\n{name}: cost = a + b·n^p, n counts {counted[name]}")
+        say()
+        say(f"{name}: cost = a + b·n^p, n counts {counted[name]}")
         for text in left_out(of_name[name]):
-            click.echo(f"  {text}")
+            say(f"  {text}")
         for fit in fits:
             interval = f"{fit.low:.2f} to {fit.high:.2f}"
-            click.echo(f"  {metric(fit.metric).title:17} p = {fit.p:.2f}  ({interval})  {fit.verdict}")
+            say(f"  {metric(fit.metric).title:17} p = {fit.p:.2f}  ({interval})  {fit.verdict}")
         for line in drawn(name, fits, counted[name]):
-            click.echo(line)
+            say(line)
     for suspect in suspected:
-        click.echo(f"suspect: {sentence(suspect)}")
-    click.echo(f"\nrun file: {path}")
+        say(f"suspect: {sentence(suspect)}")
+    say()
+    say(f"run file: {path}")
     sys.exit(exit_code(run))
 
 
-def swept(workload: str, dtypes: Sequence[str]) -> "list[Selected]":
+def swept(rows: "Sequence[Selected]", dtypes: Sequence[str]) -> "Sequence[Selected]":
     """What is swept: tensors in one dtype, unless more are asked for."""
     import dataclasses
 
     from gradmark.analyse.growth import LEAST_SIZES
-    from gradmark.workloads.selection import select_rows
 
-    rows = select_rows([workload])
     for row in rows:
         sizes = {**row.workload.sizes, **row.sizes}
         if not any(len([v for v in values if not isinstance(v, str)]) >= LEAST_SIZES for values in sizes.values()):

@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-import click
-
+from gradmark.commands.terminal import console, say, say_document
 from gradmark.records import Run
 
 if TYPE_CHECKING:  # reports are imported when they are shown
@@ -19,17 +18,17 @@ def show(run: Run, form: str, *, medians: bool = False) -> None:
     from gradmark.analyse.summary import summarise
 
     if form in ("go", "bencher", "github-benchmark"):
-        click.echo(_for_tools(run, form), nl=False)
+        say_document(_for_tools(run, form), "plain" if form == "go" else "json")
         return
     summaries = [summarise(measurement) for measurement in run.measurements]
     if form == "csv":
         from gradmark.report.exports.csv import csv
 
-        click.echo(csv(run, summaries), nl=False)
+        say_document(csv(run, summaries), "plain")
     elif form == "json":
         from gradmark.report.exports.json import json
 
-        click.echo(json(run, summaries), nl=False)
+        say_document(json(run, summaries), "json")
     else:
         _for_people(run, summaries, form, medians)
 
@@ -39,7 +38,8 @@ def show_calmness(run: Run) -> None:
     from gradmark.report.model.notes import calmness
 
     for note in calmness(run):
-        click.echo(f"\n{note.level}: {note.text}")
+        say()
+        say(f"{note.level}: {note.text}")
 
 
 def _for_tools(run: Run, form: str) -> str:
@@ -52,8 +52,6 @@ def _for_tools(run: Run, form: str) -> str:
 
 
 def _for_people(run: Run, summaries: "Sequence[Summary]", form: str, medians: bool) -> None:
-    from rich.console import Console
-
     from gradmark.analyse.growth import growth
     from gradmark.report.exports import markdown
     from gradmark.report.model import sides
@@ -66,12 +64,12 @@ def _for_people(run: Run, summaries: "Sequence[Summary]", form: str, medians: bo
         comparison = sides.comparison(run, summaries)
         shown = [note for note in said if note.level == "warning" or note in calm]  # the rest is in the tables
         if form == "markdown":
-            click.echo(markdown.side_by_side(comparison, shown), nl=False)
+            say_document(markdown.side_by_side(comparison, shown), "markdown")
         else:
-            terminal.print_comparison(comparison, shown, Console())
+            terminal.print_comparison(comparison, shown, console())
         return
     answers = sides.answers_of(run) if sides.compares(run) else []
     if form == "markdown":
-        click.echo(markdown.suites(tables(run, summaries), said, answers, medians=medians), nl=False)
+        say_document(markdown.suites(tables(run, summaries), said, answers, medians=medians), "markdown")
     else:
-        terminal.print_tables(tables(run, summaries), said, Console(), answers, medians=medians)
+        terminal.print_tables(tables(run, summaries), said, console(), answers, medians=medians)

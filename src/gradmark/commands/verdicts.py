@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-import click
-
+from gradmark.commands.terminal import Styled, say
 from gradmark.records import Verdict
 
 COLOURS = {"kept": "green", "supported": "green", "broken": "red", "refuted": "red"}
@@ -13,10 +12,10 @@ def print_verdicts(verdicts: Sequence[Verdict]) -> None:
     """One paragraph for each: verdict, claim, evidence."""
     several = len({verdict.engine for verdict in verdicts}) > 1
     for verdict in verdicts:
-        word = click.style(f"{verdict.verdict:13}", fg=COLOURS.get(verdict.verdict, "yellow"), bold=True)
-        click.echo(f"{word}{f'{verdict.engine}: ' if several else ''}{verdict.claim}")
+        word = Styled(f"{verdict.verdict:13}", COLOURS.get(verdict.verdict, "yellow"), bold=True)
+        say(word, f"{f'{verdict.engine}: ' if several else ''}{verdict.claim}")
         for part in verdict.evidence:
-            click.echo(f"{'':13}{part}")
+            say(f"{'':13}{part}")
 
 
 def exit_code(verdicts: Sequence[Verdict]) -> int:

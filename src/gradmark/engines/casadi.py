@@ -39,12 +39,22 @@ class Casadi:
         y = workload.function(OPS, *casadi.vertsplit(x), **params)
         value = casadi.Function("value", [x], [y])
         both = casadi.Function("both", [x], [y, casadi.gradient(y, x)])
-        slopes = np.zeros(len(inputs))
-        evaluate = _evaluator(value, np.array(inputs), [np.zeros(1)])
-        total = _evaluator(both, np.array(inputs), [np.zeros(1), slopes])
+        point, result, slopes = np.array(inputs), np.zeros(1), np.zeros(len(inputs))
+        evaluate = _evaluator(value, point, [result])
+        total = _evaluator(both, point, [result, slopes])
         size = TapeSize(instructions=both.n_instructions(), values=both.sz_w(), saved_bytes=8 * both.sz_w())
+
+        def move(new: Sequence[float]) -> None:
+            point[:] = new
+
         return Session(
-            primal=evaluate, forward=evaluate, total=total, gradients=lambda: slopes.tolist(), tape=lambda: size
+            primal=evaluate,
+            forward=evaluate,
+            total=total,
+            gradients=lambda: slopes.tolist(),
+            value=lambda: result[0],
+            move=move,
+            tape=lambda: size,
         )
 
 

@@ -11,7 +11,14 @@ from types import ModuleType
 from typing import Any, cast
 
 from gradmark.engines.protocol import Engine
-from gradmark.errors import EngineError, GradmarkError, MissingEngineError, SelectionError
+from gradmark.errors import (
+    EngineError,
+    GradmarkError,
+    MissingEngineError,
+    NoSuchEngineError,
+    NoSuchModuleError,
+    SelectionError,
+)
 from gradmark.workloads.lookup import where_it_failed
 
 BUILT_IN = {
@@ -99,13 +106,17 @@ def _near(name: str, there: Iterable[str], most: int) -> list[str]:
     return difflib.get_close_matches(name, there, n=most)
 
 
-def load(name: str) -> Engine:
-    """The engine of that name. Imports what it needs, so it is called in a worker."""
+def path_of(name: str) -> str:
+    """Where a name leads, as package.module:Class. Looks through all installed packages if the name is not built in."""
     check(name)
-    offered = BUILT_IN.get(name) or known().get(name)
-    path = offered or name
-    where = f" from {offered!r}" if offered and name not in BUILT_IN else ""
-    typed = "" if offered else "; a name with ':' is read as package.module:Class"
+    return BUILT_IN.get(name) or known().get(name) or name
+
+
+def load(name: str, path: str = "") -> Engine:
+    """The engine of that name, from where it leads. Imports what it needs, so it is called in a worker."""
+    path = path or path_of(name)
+    where = f" from {path!r}" if path != name and name not in BUILT_IN else ""
+    typed = "" if path != name else "; a name with ':' is read as package.module:Class"
     module_name, _, attribute = path.partition(":")
     if not module_name or not attribute:
         raise EngineError(f"engine {name!r}{where} is not of the form package.module:Class")
@@ -120,12 +131,14 @@ def load(name: str) -> Engine:
                 f"engine {name!r} needs {package}, which is not installed; pip install 'gradmark[peers]' installs all "
                 f"peers, pip install {package} this one"
             ) from error
-        raise MissingEngineError(f"engine {name!r} cannot be imported{where}: {error}{typed}") from error
+        itself = f"{module_name}.".startswith(f"{error.name}.")  # as against something that it imports
+        broken = NoSuchModuleError if itself else MissingEngineError
+        raise broken(f"engine {name!r} cannot be imported{where}: {error}{typed}") from error
     except ImportError as error:
         raise EngineError(f"engine {name!r} cannot be imported{where}: {error}{typed}") from error
     offer: Any = getattr(module, attribute, None)
     if offer is None:
-        raise EngineError(f"{module_name} has no {attribute!r}; {_instead(module, attribute)}")
+        raise NoSuchEngineError(f"{module_name} has no {attribute!r}; {_instead(module, attribute)}")
     engine = _made(offer, path) if isinstance(offer, type) else offer
     missing = [part for part in ("name", "capabilities", "prepare") if not hasattr(engine, part)]
     if missing:

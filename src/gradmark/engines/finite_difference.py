@@ -66,13 +66,17 @@ class FiniteDifference:
             point[k][entry] = inputs[k][entry]
             return result
 
+        def move(new: Sequence[Any]) -> None:
+            for kept, array in zip(point, new, strict=True):
+                kept[...] = array
+
         def backward() -> None:
             for k, gradient in zip(active, gradients, strict=True):
                 for entry, x in _entries(inputs[k]):
                     gradient[entry] = difference(evaluated, (k, entry), x)
 
         evaluate = bound(workload, ARRAYS, inputs, params)
-        return Session(primal=evaluate, forward=evaluate, backward=backward, gradients=lambda: gradients)
+        return Session(primal=evaluate, forward=evaluate, backward=backward, gradients=lambda: gradients, move=move)
 
 
 def difference(f: Callable[[Any, float], float], place: Any, x: float) -> float:

@@ -131,7 +131,7 @@ class Jax:
         jax.config.update("jax_enable_x64", True)  # float32 stays float32, and float64 is float64
         # On a GPU its products round float32 to ten bits (TF32) unless told otherwise, and no gradient would pass.
         jax.config.update("jax_default_matmul_precision", "highest")
-        arrays = [jnp.asarray(x) for x in inputs]
+        arrays = [jnp.array(x, copy=True) for x in inputs]
         active = workload.active(inputs)
         ops = operations(workload.kind)
 
@@ -154,12 +154,17 @@ class Jax:
         count = (workload.count(params) or 0) if scalar else 0
         self.refuse(count)
         wait = jax.block_until_ready
-        wanted, (evaluate, record, propagate, together) = self.functions(workload, inputs, params)
+        first, (evaluate, record, propagate, together) = self.functions(workload, inputs, params)
+        wanted, active = list(first), workload.active(inputs)
         one = jnp.ones((), dtype=wanted[0].dtype)
         place = device_name(next(iter(wanted[0].devices())).platform)
         y: Any = None
         vjp: Any = None
         raw_gradients: Any = None
+
+        def move(new: Sequence[Any]) -> None:
+            # like the first ones in every respect, else it would be compiled again; copies, not views of what changes
+            wanted[:] = wait([jnp.array(new[k], copy=True) for k in active])
 
         def forward() -> None:
             nonlocal y, vjp
@@ -171,8 +176,8 @@ class Jax:
             raw_gradients = wait(propagate(vjp, one))
 
         def total() -> None:
-            nonlocal raw_gradients
-            _, raw_gradients = wait(together(*wanted))
+            nonlocal y, raw_gradients
+            y, raw_gradients = wait(together(*wanted))
 
         def gradients() -> list[Any]:
             return [float(g) for g in raw_gradients] if scalar else [np.asarray(g) for g in raw_gradients]
@@ -181,17 +186,30 @@ class Jax:
             forward()
             return TapeSize(saved_bytes=sum(residual.nbytes for residual in jax.tree.leaves(vjp)))
 
-        def value() -> None:
-            wait(evaluate(*wanted))
+        def primal() -> Any:
+            return wait(evaluate(*wanted))
+
+        def value() -> Any:
+            return y
 
         if self.jitted and count > MOST_SPLIT:
-            return Session(primal=value, forward=value, total=total, gradients=gradients, device_name=place)
+            return Session(
+                primal=primal,
+                forward=primal,
+                total=total,
+                gradients=gradients,
+                value=value,
+                move=move,
+                device_name=place,
+            )
         return Session(
-            primal=value,
+            primal=primal,
             forward=forward,
             backward=backward,
             total=total,
             gradients=gradients,
+            value=value,
+            move=move,
             tape=tape,
             device_name=place,
         )

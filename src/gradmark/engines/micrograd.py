@@ -49,4 +49,5 @@ class Micrograd:
             forward=forward,
             total=total,
             gradients=lambda: [float(x.grad) for x in xs],
+            value=lambda: y.data,
         )

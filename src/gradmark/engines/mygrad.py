@@ -9,7 +9,7 @@ import mygrad.nnet
 import numpy as np
 
 from gradmark.engines.composed import composed, same_names
-from gradmark.engines.protocol import Capabilities, Session, bound, namespace
+from gradmark.engines.protocol import Capabilities, Session, bound, namespace, rebind
 from gradmark.records import Param
 from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS, TENSOR_FUNCTIONS
 from gradmark.workloads.workload import Workload
@@ -58,9 +58,16 @@ class MyGrad:
         scalar = workload.kind == "scalar"
         y: Any = None
 
-        def primal() -> None:
+        def move(new: Sequence[Any]) -> None:
+            """New leaves: those of a recording cannot be written to."""
+            for k in active:
+                leaves[k] = mygrad.tensor(new[k])
+            wanted[:] = [leaves[k] for k in active]
+            rebind(f, leaves)
+
+        def primal() -> Any:
             with mygrad.no_autodiff:
-                f()
+                return f()
 
         def forward() -> None:
             nonlocal y
@@ -75,4 +82,4 @@ class MyGrad:
             filled = [0 * leaf.data if leaf.grad is None else leaf.grad for leaf in wanted]
             return [float(g) for g in filled] if scalar else [np.asarray(g) for g in filled]
 
-        return Session(primal=primal, forward=forward, total=total, gradients=gradients)
+        return Session(primal=primal, forward=forward, total=total, gradients=gradients, value=lambda: y, move=move)

@@ -1,13 +1,15 @@
 """The protocol: what the laboratory asks of an engine. An adapter is a class with a name and two methods.
 
-In: a workload and its inputs. Out: a `Session` of functions without arguments, which the worker calls and times.
+In: a workload and its inputs. Out: a `Session` of functions, which the worker calls and times.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType, ModuleType
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
+
+from msgspec import Meta
 
 from gradmark.errors import UnsupportedError
 from gradmark.records import Cell, Param, TapeSize
@@ -45,6 +47,18 @@ def bound(workload: Workload, ops: Any, inputs: Sequence[Any], params: Mapping[s
     return partial(workload.function, ops, *inputs, **params)
 
 
+def rebind(call: Any, inputs: Sequence[Any]) -> None:
+    """Gives what `bound` made other inputs. In place: to look them up in each call would cost what is to be timed.
+
+    >>> f = partial(max, 1.0, 2.0, 3.0)
+    >>> rebind(f, [5.0, 7.0])
+    >>> f()
+    7.0
+    """
+    if type(call) is partial and len(call.args) == len(inputs) + 1:
+        call.__setstate__((call.func, (call.args[0], *inputs), call.keywords, None))  # type: ignore[attr-defined]
+
+
 @dataclass(frozen=True)
 class Capabilities:
     """What an engine can do here. It decides what is planned; what it lacks is shown as missing, with the reason."""
@@ -52,7 +66,7 @@ class Capabilities:
     kinds: Sequence[str] = ("scalar",)  # and "tensor"
     dtypes: Sequence[str] = ("float64",)
     # Where it really computes, the usual one first: "cpu", "cuda". With several, `prepare` takes a keyword `device`.
-    devices: Sequence[str] = ("cpu",)
+    devices: Annotated[Sequence[str], Meta(min_length=1)] = ("cpu",)
     gradients: bool = True
     compiled: bool = False
     caches: bool = False  # keeps what it compiled on disk, where the next process finds it
@@ -93,15 +107,20 @@ _NO_PHASES: Mapping[str, Callable[[], Any]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One prepared workload. Each function takes no arguments and can be called again and again.
+    """One prepared workload. Each function but `move` takes no arguments and can be called again and again.
 
-    primal: the function alone, nothing recorded. forward: evaluate and record; returns the value. backward: propagate;
-    repeatable on one recording; None if the engine cannot do it apart, then it is total minus forward. total: both, for
-    engines that do them in one call. gradients: after backward or total; one number for each input, or, of a tensor
-    workload, one array for each of `workload.active(inputs)`. synchronize: wait until all work is done. tape: what the
-    recording holds. device: the counters of the device's memory, if it is not the host's. device_name: where the arrays
-    are, if the session can tell; it must be the device that was planned. phases: further phases by name, each timed by
-    itself after an iteration, and a metric like the others.
+    primal: the function alone, nothing recorded. forward: evaluate and record. backward: propagate; repeatable on one
+    recording; None if the engine cannot do it apart, then it is total minus forward. total: both, for engines that do
+    them in one call. gradients: after backward or total; one number for each input, or, of a tensor workload, one array
+    for each of `workload.active(inputs)`. value: after forward or total; not needed where these return the number
+    themselves. move: takes new inputs over, and does nothing else; not needed where each call reads the `inputs` that
+    `prepare` was given, into which the new numbers are written. synchronize: wait until all work is done. tape: what
+    the recording holds. device: the counters of the device's memory, if it is not the host's. device_name: where the
+    arrays are, if the session can tell; it must be the device that was planned. phases: further phases by name, each
+    timed by itself after an iteration, and a metric like the others.
+
+    Only forward, backward, total, primal and phases are timed, so the work must be done there, for the inputs as they
+    are at that time. The laboratory changes the inputs, and looks.
     """
 
     forward: Callable[[], Any] | None = None
@@ -109,6 +128,8 @@ class Session:
     backward: Callable[[], Any] | None = None
     total: Callable[[], Any] | None = None
     primal: Callable[[], Any] | None = None
+    value: Callable[[], Any] | None = None
+    move: Callable[[Sequence[Any]], None] | None = None
     synchronize: Callable[[], None] = _nothing
     tape: Callable[[], TapeSize | None] = _nothing
     device: DeviceMemory | None = None

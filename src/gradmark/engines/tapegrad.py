@@ -39,9 +39,13 @@ def tensor_session(workload: Workload, inputs: Sequence[Any], params: Mapping[st
     f = bound(workload, ops, leaves, params)
     y: Any = None
 
-    def primal() -> None:
+    def move(new: Sequence[Any]) -> None:
+        for k, leaf in zip(active, wanted, strict=True):
+            leaf.data = new[k]
+
+    def primal() -> Any:
         with tensor.no_grad():
-            f()
+            return f()
 
     def clear() -> None:
         for leaf in wanted:
@@ -73,6 +77,8 @@ def tensor_session(workload: Workload, inputs: Sequence[Any], params: Mapping[st
         total=total,
         # an input that the function does not use has no gradient, which is one of zeros
         gradients=lambda: [0 * leaf.data if leaf.grad is None else leaf.grad for leaf in wanted],
+        value=lambda: y,
+        move=move,
         tape=tape,
     )
 
@@ -94,32 +100,32 @@ class Tapegrad:
         tape = tapegrad.Tape()
         reset, var, zero_grad, propagate = tape.reset, tape.var, tape.zero_grad, tape.backward
         f = partial(workload.function, operations(var if self.constants_are_variables else tape.const), **params)
-        values = list(inputs)
         xs: Any = None  # the variable, or a list of them
         y: Any = None
 
         def forward_one() -> None:
             nonlocal xs, y
             reset()
-            xs = var(values[0])
+            xs = var(inputs[0])
             y = f(xs)
 
         def forward_many() -> None:
             nonlocal xs, y
             reset()
-            xs = [var(v) for v in values]
+            xs = [var(v) for v in inputs]
             y = f(*xs)
 
         def backward() -> None:
             zero_grad()
             propagate(y)
 
-        one = len(values) == 1
+        one = len(inputs) == 1
         return Session(
             primal=bound(workload, FLOATS, inputs, params),
             forward=forward_one if one else forward_many,
             backward=backward,
             gradients=lambda: [xs.grad] if one else [x.grad for x in xs],
+            value=lambda: y.value,
             tape=lambda: size_of(tape),
         )
 
@@ -168,6 +174,7 @@ class TapegradFresh:
             forward=forward,
             backward=backward,
             gradients=lambda: [x.grad for x in xs],
+            value=lambda: y.value,
             tape=lambda: size_of(tape),
         )
 
@@ -188,12 +195,12 @@ class TapegradProgram:
         y = workload.function(operations(tape.const), *xs, **params)
         program = tape.freeze(xs, y)
         evaluate, value_and_grad = program.__call__, program.value_and_grad
-        values = list(inputs)
         gradient: Any = None
 
-        def total() -> None:
+        def total() -> Any:
             nonlocal gradient
-            _, gradient = value_and_grad(values)
+            value, gradient = value_and_grad(inputs)
+            return value
 
         stats = program.stats()
         size = TapeSize(
@@ -204,7 +211,7 @@ class TapegradProgram:
         )
         return Session(
             primal=bound(workload, FLOATS, inputs, params),
-            forward=lambda: evaluate(values),
+            forward=lambda: evaluate(inputs),
             total=total,
             gradients=lambda: [float(g) for g in gradient],
             tape=lambda: size,

@@ -101,13 +101,20 @@ class Tinygrad:
         leaves = [leaf(np.asarray(x)) for x in inputs]
         wanted = [leaves[k] for k in active]
         ops = operations(workload.kind)
+        y: Any = None
         gradients: list[Any] = []
 
-        def forward() -> Any:
-            return workload.function(ops, *leaves, **params).realize()
+        def move(new: Sequence[Any]) -> None:
+            for k in active:
+                leaves[k] = leaf(np.asarray(new[k]))
+            wanted[:] = [leaves[k] for k in active]
+
+        def forward() -> None:
+            nonlocal y
+            y = workload.function(ops, *leaves, **params).realize()
 
         def total() -> None:
-            nonlocal gradients
+            nonlocal y, gradients
             y = workload.function(ops, *leaves, **params)
             gradients = y.gradient(*wanted)
             Tensor.realize(y, *gradients)
@@ -117,6 +124,8 @@ class Tinygrad:
             forward=forward,
             total=total,
             gradients=lambda: [g.item() for g in gradients] if scalar else [g.numpy() for g in gradients],
+            value=lambda: y,
+            move=move,
             synchronize=device.synchronize,
             device_name=device_name(wanted[0].device),
         )

@@ -134,9 +134,14 @@ class Torch:
         y: Any = None
         raw_gradients: Any = None
 
-        def primal() -> None:
+        def move(new: Sequence[Any]) -> None:
             with torch.no_grad():
-                f()
+                for k, leaf in zip(active, wanted, strict=True):
+                    leaf.copy_(torch.as_tensor(new[k], dtype=leaf.dtype))
+
+        def primal() -> Any:
+            with torch.no_grad():
+                return f()
 
         def forward() -> None:
             nonlocal y
@@ -165,6 +170,7 @@ class Torch:
 
         return Session(
             primal=primal, forward=forward, backward=backward, total=total, gradients=gradients,
+            value=lambda: y.detach(), move=move,
             synchronize=self.synchronize, tape=tape, device=self.counters(), device_name=leaves[0].device.type,
         )  # fmt: skip
 

@@ -68,5 +68,6 @@ class Xad:
             forward=forward,
             backward=backward,
             gradients=lambda: gradients,
+            value=lambda: y.value,
             tape=lambda: TapeSize(saved_bytes=tape.getMemory()),
         )

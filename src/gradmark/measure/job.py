@@ -3,9 +3,30 @@
 from typing import Literal
 
 from gradmark.engines.protocol import Capabilities
+from gradmark.measure.origins import Origins
 from gradmark.records import Accuracy, Cell, Memory, Record, Sample, Settings, Status, TapeSize, Warning
+from gradmark.records.quantities import Nanoseconds, Whole, Work
 
 Kind = Literal["survey", "try", "inspect", "time", "repeat"]
+
+
+class Expected(Record, frozen=True, kw_only=True):
+    """What a function is on plain numbers, in float64: see `reference/elsewhere.py`."""
+
+    value: float  # at the inputs
+    scale: float  # what the error of a value is relative to
+    step: float  # how far away the other inputs are
+    other_value: float  # there
+    other_slope: float | None  # there, along one direction of all inputs; None if differences do not settle
+
+
+class Usual(Record, frozen=True, kw_only=True):
+    """What an engine needs beside the work, whatever the function is, as seen on a small one of the same inputs."""
+
+    outside_ns: float  # to take new inputs over, and to read a result
+    pending_ns: float  # to read it the first time, more than once more
+    new_ns: float  # for the first call after new inputs, more than for the next
+    waiting_ns: float  # to be waited for, however many calls were made
 
 
 class Job(Record, frozen=True, kw_only=True):
@@ -22,9 +43,21 @@ class Job(Record, frozen=True, kw_only=True):
     # of numbers: each derivative's nearest double and the rest; of arrays: slopes along directions, and their errors
     reference: list[tuple[float, float]] | None = None
     reference_name: str = ""
+    expected: Expected | None = None  # values, and results at other inputs
+    usual: Usual | None = None
     iterations: int = 0
     pilots: dict[str, float] = {}  # what each takes when the machine is calm, as far as the run knows
     import_ns: float | None = None  # what importing the engine took, where that was before the job
+    origins: Origins | None = None  # of one of two sides: what it may load
+
+
+class Stray(Record, frozen=True, kw_only=True):
+    """A file that a worker of one side loaded and that is not that side's."""
+
+    name: str  # the module's, or the file's
+    file: str
+    through: str = ""  # the entry of sys.path that led there, if one did
+    instead: str = ""  # the side's own, if the file is of neither side
 
 
 class Result(Record, frozen=True, kw_only=True):
@@ -37,14 +70,20 @@ class Result(Record, frozen=True, kw_only=True):
     memory: Memory | None = None
     accuracy: Accuracy | None = None
     reference: list[tuple[float, float]] | None = None
-    operations: int | None = None
-    flops: float | None = None
-    bytes: float | None = None
-    shapes: dict[str, list[int]] = {}
-    iteration_ns: float | None = None  # roughly, to plan with
-    first_call_ns: float | None = None  # with nothing compiled before, of engines that find on disk what they compiled
+    expected: Expected | None = None
+    usual: Usual | None = None
+    operations: Whole | None = None
+    flops: Work | None = None
+    bytes: Work | None = None
+    shapes: dict[str, list[Whole]] = {}
+    iteration_ns: Nanoseconds | None = None  # roughly, to plan with
+    # With nothing compiled before, of engines that find on disk what they compiled.
+    first_call_ns: Nanoseconds | None = None
     warnings: list[Warning] = []
     lacks: list[str] = []  # operations that the function needs and the engine does not have
     absent: bool = False  # the engine runs nothing here
     missing: bool = False  # a package that the engine needs is not installed
+    new: bool = False  # of one of two sides: it has no such workload or engine
+    shared: list[str] = []  # of one of two sides: the user's files that both load
+    strays: list[Stray] = []
     capabilities: Capabilities | None = None

@@ -6,30 +6,33 @@ processes that were started, and laid out in memory, apart, as those of fresh pr
 """
 
 import contextlib
+import gc
 import os
 import select
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 import traceback
+from subprocess import DEVNULL, PIPE, TimeoutExpired
+from typing import BinaryIO
 
 import msgspec
 
 from gradmark.engines import discovery
-from gradmark.errors import GradmarkError
+from gradmark.isolation import inside, janitor
+from gradmark.isolation.child import Child, Ended, append, beginning, tail, wait_for, watched
 from gradmark.measure import process
 from gradmark.measure.job import Job, Result
 from gradmark.measure.worker import jobs
 from gradmark.records import Settings
 
 COMMAND = [sys.executable, "-P", "-m", "gradmark.measure.nursery"]
-# What a nursery may need beyond the limit of a job, for importing the engine and ending the worker.
-PATIENCE_S = 60.0
-# A nursery that will not fork says this instead of a result.
-REFUSED = b"\n"
+# What a nursery may need beyond the limit of a job, for ending the worker.
+PATIENCE_S = 20.0
+# What a nursery says when it has imported the engine: that it forks, or that it will not.
+READY, REFUSED = b"ready\n", b"refused\n"
 # How long a nursery may take to end its worker with all that the worker started.
 GRACE_S = 2.0
 ENDED = Result(status="error", message="the run was ended meanwhile")
@@ -43,47 +46,64 @@ def possible() -> bool:
 class Nursery:
     """The side of the orchestrator: one engine's nursery, started with the first job."""
 
-    def __init__(self, engine: str, settings: Settings, cache: str) -> None:
+    def __init__(
+        self, engine: str, settings: Settings, cache: "tempfile.TemporaryDirectory[str] | None" = None
+    ) -> None:
         self.engine = engine
-        self.cache = cache  # a folder for what compilers keep from one process of this run to the next
+        self.shared = cache  # a folder for what compilers keep from one nursery to the next, if anything
+        self.own: tempfile.TemporaryDirectory[str] | None = None  # else one that goes with the nursery
         self.settings = settings
-        self.child: subprocess.Popen[bytes] | None = None
+        self.child: Child | None = None
+        self.forks: bool | None = None  # not known before it has said so
         self.closed = False
         self.lock = threading.Lock()  # of starting and ending
 
     def run(self, job: Job) -> Result:
-        """A job in a forked worker; in a fresh one if the nursery is lost, or has threads, with which none may fork."""
+        """A job in a forked worker; in a fresh one if the nursery is lost, or has threads, with which none may fork.
+
+        Importing the engine has the time of a job.
+        """
         child = self._child()
         if child is None:
             return ENDED
-        questions, results = child.stdin, child.stdout
+        questions, results = child.process.stdin, child.process.stdout
         assert questions is not None
         assert results is not None
         answer = b""
         with contextlib.suppress(OSError, ValueError):  # it is gone, or was closed
-            questions.write(msgspec.json.encode(job) + b"\n")
-            questions.flush()
-            ready, _, _ = select.select([results], [], [], job.settings.timeout_s + PATIENCE_S)
-            answer = results.readline() if ready else b""
+            if self.forks is None:
+                if not select.select([results], [], [], job.settings.timeout_s)[0]:
+                    self._end()
+                    return ENDED if self.closed else process.too_late(job)
+                self.forks = {READY: True, REFUSED: False}.get(results.readline())
+            if self.forks:
+                questions.write(msgspec.json.encode(job) + b"\n")
+                questions.flush()
+                ready, _, _ = select.select([results], [], [], job.settings.timeout_s + PATIENCE_S)
+                answer = results.readline() if ready else b""
         if self.closed:
             return ENDED
         if not answer:
-            self._end()
-        if not answer.strip():
+            if self.forks is not False:
+                self._end()
             return process.run(job)
-        return msgspec.json.decode(answer, type=Result)
+        return process.outcome(Ended(0, answer, b""))
 
-    def _child(self) -> "subprocess.Popen[bytes] | None":
+    def _child(self) -> Child | None:
         """The nursery's process, started if there is none; None once it is closed."""
         with self.lock:
             if self.child is None and not self.closed:
-                self.child = subprocess.Popen(
-                    [*COMMAND, self.engine],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                    env=process.environment(self.settings.threads, self.cache),
-                    start_new_session=True,
+                if self.shared is None and self.own is None:
+                    self.own = process.cache()
+                cache = self.shared or self.own
+                assert cache is not None
+                self.forks = None
+                self.child = Child(
+                    [*COMMAND, self.engine, str(self.settings.memory_limit_bytes)],
+                    process.environment(self.settings.threads, cache.name),
+                    stdin=PIPE,
+                    stdout=PIPE,
+                    stderr=DEVNULL,
                 )
             return self.child
 
@@ -96,28 +116,37 @@ class Nursery:
         with self.lock:
             child, self.child = self.child, None
         if child is not None:
-            child.terminate()  # it ends its worker first, which has a group of its own
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                child.wait(GRACE_S)
-            process.end(child)
+            child.process.terminate()  # it ends its worker first, which has a group of its own
+            with contextlib.suppress(TimeoutExpired):
+                child.process.wait(GRACE_S)
+            child.end()
+        if self.closed and self.own is not None:
+            self.own.cleanup()
+            self.own = None
 
 
-def serve(engine: str) -> None:
+def serve(engine: str, memory_limit_bytes: int) -> None:
     """The nursery itself: jobs from standard input, results to standard output, a line each."""
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    signal.signal(signal.SIGTERM, _end_worker)
+    requests, answers = inside.private_streams()
+    inside.adopt_orphans()
+    inside.limit_memory(memory_limit_bytes)
+    signal.signal(signal.SIGTERM, _end_all)
     start = time.perf_counter_ns()
-    with contextlib.suppress(GradmarkError, ImportError):  # the worker will find the same, and say it
-        discovery.load(engine)
+    with contextlib.suppress(Exception, SystemExit):  # the worker will find the same, and say it
+        path = discovery.path_of(engine)
+        start = time.perf_counter_ns()
+        discovery.load(engine, path)
     import_ns = float(time.perf_counter_ns() - start)
+    gc.collect()
+    gc.freeze()  # workers need not look at what was imported, nor copy the pages that it lies on
     alone = len(os.listdir("/proc/self/task")) == 1
-    for line in sys.stdin.buffer:
-        if not alone:
-            answers.write(REFUSED)
-        else:
-            job = msgspec.json.decode(line, type=Job)
-            answers.write(msgspec.json.encode(_forked(msgspec.structs.replace(job, import_ns=import_ns))) + b"\n")
+    answers.write(READY if alone else REFUSED)
+    answers.flush()
+    helpers = frozenset(janitor.below(os.getpid()))  # what the engine started, for all jobs
+    for line in requests:
+        job = msgspec.json.decode(line, type=Job)
+        result = _forked(msgspec.structs.replace(job, import_ns=import_ns), requests, helpers)
+        answers.write(msgspec.json.encode(result) + b"\n")
         answers.flush()
 
 
@@ -125,59 +154,53 @@ def serve(engine: str) -> None:
 _workers: list[int] = []
 
 
-def _end_worker(*_: object) -> None:
+def _end_all(*_: object) -> None:
     """Ends the worker with all that it started, and then the nursery."""
-    for child in _workers:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(child, signal.SIGKILL)
+    for worker in _workers:
+        janitor.end_group(worker)
+    janitor.end(lambda: janitor.below(os.getpid()))
     os._exit(0)
 
 
-def _forked(job: Job) -> Result:
-    """The result of a job in a child of this process."""
-    ours, theirs = os.pipe()
-    with tempfile.TemporaryFile() as errors, os.fdopen(ours, "rb") as results:
-        child = os.fork()
-        if child == 0:
-            _work(job, theirs, errors.fileno())
-        _workers.append(child)
-        os.close(theirs)
-        answer = b""
-        deadline = time.monotonic() + job.settings.timeout_s
-        while select.select([results], [], [], max(0.0, deadline - time.monotonic()))[0]:
-            part = os.read(results.fileno(), 1 << 16)
-            if not part:
-                break
-            answer += part
-        else:
-            answer = b""
-        late = time.monotonic() >= deadline and not answer
-        with contextlib.suppress(ProcessLookupError):
-            if late:
-                os.killpg(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(child, signal.SIGKILL)  # whatever the worker started
-        _workers.remove(child)
-        if late:
+def _forked(job: Job, requests: BinaryIO, helpers: frozenset[int]) -> Result:
+    """The result of a job in a child of this process. What it leaves is ended, but for the helpers of the engine."""
+    with tempfile.TemporaryFile() as answered, tempfile.TemporaryFile() as said:
+        append(said)
+        worker = os.fork()
+        if worker == 0:
+            _work(job, answered.fileno(), said.fileno())
+        _workers.append(worker)
+        in_time = watched(lambda within_s: _ended(worker, within_s, requests), job.settings.timeout_s, said)
+        if not in_time:
+            os.kill(worker, signal.SIGKILL)
+        janitor.end_group(worker)
+        _, status = os.waitpid(worker, 0)
+        _workers.remove(worker)
+        inside.end_descendants(helpers)  # what it started in other sessions came back to this process
+        if not in_time:
             return process.too_late(job)
-        return process.outcome(os.waitstatus_to_exitcode(status), answer, process.tail(errors))
+        return process.outcome(Ended(os.waitstatus_to_exitcode(status), beginning(answered), tail(said)))
 
 
-def _work(job: Job, answers: int, errors: int) -> None:
-    """The child: a worker with its own group, nothing to read, and its words in a file."""
+def _ended(worker: int, within_s: float, requests: BinaryIO) -> bool:
+    """Whether a worker has ended. While it works nothing is asked: what comes meanwhile is the orchestrator's end."""
+    wait_for(worker, within_s, requests)
+    if select.select([requests], [], [], 0.0)[0]:
+        _end_all()
+    return os.waitid(os.P_PID, worker, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _work(job: Job, answered: int, said: int) -> None:
+    """The child: a worker with its own group, its answer and its words in files."""
     try:
         os.setsid()
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.dup2(errors, 1)
-        os.dup2(errors, 2)
+        inside.end_with_parent()
+        inside.adopt_orphans()
+        os.dup2(said, 1)
+        os.dup2(said, 2)
         jobs.limit(job)
-        encoded = msgspec.json.encode(jobs.run(job))
-        with os.fdopen(answers, "wb") as file:
-            file.write(encoded)
-        sys.stdout.flush()
-        os._exit(0)
+        inside.leave(os.fdopen(answered, "wb", closefd=False), msgspec.json.encode(jobs.run(job)))
     except BaseException:
         traceback.print_exc()
         sys.stderr.flush()
@@ -186,4 +209,4 @@ def _work(job: Job, answers: int, errors: int) -> None:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    serve(sys.argv[1], int(sys.argv[2]))

@@ -6,8 +6,10 @@ interrupted goes on where it stopped: what it has is not measured again.
 
 import contextlib
 import datetime
+import math
 import random
 import secrets
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -16,7 +18,7 @@ from typing import Literal, Self
 import msgspec
 
 from gradmark.measure import environment
-from gradmark.measure.job import Job, Result
+from gradmark.measure.job import Expected, Job, Result, Usual
 from gradmark.measure.plan import Plan
 from gradmark.measure.pool import Pool
 from gradmark.measure.process import Place
@@ -87,8 +89,10 @@ class Orchestrator:
         self.known = known
         self.pool = Pool(begun.settings, places)
         self.grown = GrowingRun(begun)
-        # What inspections said beyond the record: the reference of each cell, its first call, and roughly its time.
+        # What inspections said beyond the record: the references of each cell, its first call, and roughly its times.
         self.references: dict[str, list[tuple[float, float]]] = {}
+        self.expected: dict[str, Expected] = {}
+        self.usual: dict[str, Usual] = {}
         self.first_calls: dict[str, float] = {}
         self.iterations_ns: dict[str, float] = {}
 
@@ -110,21 +114,30 @@ class Orchestrator:
         return measurement
 
     def carry_out(self, unsettled: Callable[[Run], Sequence[Cell]] | None = None) -> Run:
-        """Does all that the settings ask for: rounds of all cells, then of those that are not settled.
+        """Does all that the settings ask for: rounds of all cells, then of those not settled while time is left.
 
-        Not settled are, if nobody says otherwise, the cells whose interval is wide.
+        Not settled are, if nobody says otherwise, the cells whose interval is wide. What settled cells did not need of
+        their time is left to the others.
         """
         self.inspect()
+        until_s = self._until_s()
         self.sample(self.cells, range(self.settings.processes))
         for number in range(self.settings.processes, self.settings.most_processes):
             open_cells = (unsettled or _disagreeing)(self.run)
-            if not open_cells or self.grown.finished:
+            if not open_cells or self.grown.finished or time.monotonic() >= until_s:
                 break
             self.sample(open_cells, range(number, number + 1))
         if self.settings.instructions:
             self.count()
         self.finish()
         return self.run
+
+    def _until_s(self) -> float:
+        """When the time of all cells that work is spent, on the clock of `time.monotonic`."""
+        if not self.settings.cell_s:
+            return math.inf
+        working = sum(self.measurement(cell).status == "ok" for cell in self.cells)
+        return time.monotonic() + self.settings.cell_s * working
 
     def finish(self) -> None:
         """Says that nothing more will come."""
@@ -145,10 +158,13 @@ class Orchestrator:
         ids = {cell.id for cell in new}
         failures = [m for m in self.run.measurements if m.status in NOT_TRIED_LARGER and m.cell.id not in ids]
         groups: dict[tuple[str, ...], list[Cell]] = {}
-        for cell in new:  # sizes one after another; all of an engine, if they come from one process
-            groups.setdefault((cell.engine, cell.side, "" if self.settings.forked else cell.workload), []).append(cell)
+        # Sizes one after another; all of an engine, if there are engines enough to keep the cores busy with one each.
+        one_by_one = self.settings.forked and len({cell.engine for cell in new}) >= environment.cores()
+        for cell in new:
+            groups.setdefault((cell.engine, cell.side, "" if one_by_one else cell.workload), []).append(cell)
         self.watch(Step("inspection", 0, len(new)))
-        streams = [self._one_after_another(group, failures) for group in groups.values()]
+        number = max((m.inspections for cell in new if (m := self.grown.measurement(cell.id)) is not None), default=0)
+        streams = [self._one_after_another(group, failures, number) for group in groups.values()]
         with contextlib.closing(self.pool.parallel(streams)) as inspected:
             for done, (cell, result) in enumerate(inspected, 1):
                 self._remember(cell, result)
@@ -156,7 +172,7 @@ class Orchestrator:
                 self.watch(Step("inspection", done, len(new), f"{cell.row}@{cell.engine}"))
 
     def _one_after_another(
-        self, cells: Sequence[Cell], failures: Sequence[Measurement]
+        self, cells: Sequence[Cell], failures: Sequence[Measurement], number: int
     ) -> Iterator[tuple[Cell, Result]]:
         free = msgspec.structs.replace(self.settings, pin=False)  # else all would share one core
         failed: list[tuple[Cell, Status]] = [(m.cell, m.status) for m in failures]
@@ -165,7 +181,8 @@ class Orchestrator:
             if smaller is not None:
                 result = Result(status="skipped", message=f"{smaller.row} failed: {status}")
             else:
-                result = self.pool.run(Job(kind="inspect", cell=cell, settings=free))
+                # each time a process number of its own, and with it, of forked workers, an import of its own
+                result = self.pool.run(Job(kind="inspect", cell=cell, settings=free, process=number))
             if result.status in NOT_TRIED_LARGER:
                 failed.append((cell, result.status))
             yield cell, result
@@ -221,7 +238,9 @@ class Orchestrator:
                 process=number,
                 reference=self.references.get(cell.id),
                 reference_name="" if accuracy is None else accuracy.reference,
-                pilots=self.grown.calm_pilots,
+                expected=self.expected.get(cell.id),
+                usual=self.usual.get(cell.id),
+                pilots=self.grown.calm_pilots(cell.id),
             )
             result = self.pool.run(job)
             if result.sample is None:
@@ -229,7 +248,8 @@ class Orchestrator:
                 break
             cold = {"first_call": self.first_calls[cell.id]} if cell.id in self.first_calls else {}
             once_ns = {**result.sample.once_ns, **cold}
-            events.append(Sampled(cell=cell.id, sample=msgspec.structs.replace(result.sample, once_ns=once_ns)))
+            sample = msgspec.structs.replace(result.sample, process=number, once_ns=once_ns)
+            events.append(Sampled(cell=cell.id, sample=sample))
         for event in events:
             self._add(event)
 
@@ -280,14 +300,24 @@ class Orchestrator:
             return Instructions(reason=once if isinstance(once, str) else str(twice), lacks_tool=True)
         return Instructions(total=(twice - once) / iterations)
 
+    def count_exactly(self, cells: Sequence[Cell], *, again: bool = False) -> None:
+        """Exact metrics of the cells, with instructions if the settings ask for them."""
+        self.inspect(cells, again=again)
+        if self.settings.instructions:
+            self.count(cells)
+
     # --- what happened
 
     def _remember(self, cell: Cell, result: Result) -> None:
         if result.reference is not None:
             self.references[cell.id] = result.reference
+        if result.expected is not None:
+            self.expected[cell.id] = result.expected
+        if result.usual is not None:
+            self.usual[cell.id] = result.usual
         if result.iteration_ns is not None:
             self.iterations_ns[cell.id] = result.iteration_ns
-        if self.settings.forked and result.first_call_ns is not None:  # what is timed will find it on disk
+        if self.settings.shared_cache and result.first_call_ns is not None:  # what is timed will find it on disk
             self.first_calls[cell.id] = result.first_call_ns
 
     def _add(self, event: Event) -> None:
@@ -310,6 +340,8 @@ def measured(cell: Cell, result: Result) -> Measurement:
         bytes=result.bytes,
         shapes=result.shapes,
         warnings=result.warnings,
+        new=result.new,
+        shared=result.shared,
     )
 
 
@@ -318,6 +350,9 @@ def _disagreeing(run: Run) -> list[Cell]:
 
 
 def _stopped(cell: Cell, result: Result) -> Stopped:
+    """Why there is no sample. A worker that says `ok` and has none is not to be believed."""
+    if result.status == "ok":
+        return Stopped(cell=cell.id, status="crash", message="the worker said ok, and gave no sample")
     return Stopped(cell=cell.id, status=result.status, message=result.message, accuracy=result.accuracy)
 
 

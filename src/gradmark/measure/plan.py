@@ -19,12 +19,12 @@ from gradmark.measure import environment
 from gradmark.measure.job import Job, Result
 from gradmark.records import Cell, Measurement, Param, Record, Settings
 from gradmark.records.cell import USUAL_DEVICE, USUAL_DTYPES
-from gradmark.workloads.lookup import BUILT_IN, available, file_of
+from gradmark.workloads import catalogue
+from gradmark.workloads.outline import Outline, Point
 from gradmark.workloads.row import Selected
-from gradmark.workloads.workload import Point, Workload
 
 Ask = Callable[[Job], Result]
-Chosen = Sequence[Workload | Selected]
+Chosen = Sequence[Outline | Selected]
 
 
 class Plan(Record, frozen=True, kw_only=True):
@@ -58,6 +58,7 @@ class Survey:
 
     can: Mapping[str, Capabilities]
     left_out: Mapping[str, str]
+    missing: Mapping[str, str]  # not installed
 
 
 def _silent(_text: str) -> None:
@@ -116,14 +117,15 @@ def survey(
     jobs = [Job(kind="survey", cell=Cell(engine=name, workload="", suite=""), settings=free) for name in names]
     can: dict[str, Capabilities] = {}
     left_out: dict[str, str] = {}
+    missing: dict[str, str] = {}
     for name, result in zip(names, _asked(jobs, ask, stop), strict=True):
         if result.capabilities is not None:
             can[name] = result.capabilities
         elif named is None or name in named:
             raise (MissingEngineError if result.missing else EngineError)(_broken(name, result))
-        elif not result.missing:
-            left_out[name] = _broken(name, result)
-    return Survey(can, left_out)
+        else:
+            (missing if result.missing else left_out)[name] = _broken(name, result)
+    return Survey(can, left_out, missing)
 
 
 def known_of(
@@ -177,10 +179,13 @@ def cells_of(
     says itself in `can`; what was not asked is taken to compute on the CPU, and its worker will say if it does not.
     """
     cells: dict[str, Cell] = {}
-    for part in map(_selected, chosen):
+    parts = [_selected(part) for part in chosen]
+    # what is offered by name is found by its name, also if it came from a file or was imported
+    by_name = catalogue.names() if any(part.workload.file is not None for part in parts) else set()
+    for part in parts:
         workload = part.workload
         together = [*engines, *(name for name in _beside(workload, engines) if can is None or name in can)]
-        file = file_of(workload)
+        file = None if (workload.module, workload.name) in by_name else workload.file
         points = [(point, dtype) for point in part.points(full=full) for dtype in _dtypes(part, point, dtypes, full)]
         for (params, dtype), engine in itertools.product(points, together):
             there = can[engine].devices if can is not None else (USUAL_DEVICE,)
@@ -200,11 +205,11 @@ def cells_of(
     return list(cells.values())
 
 
-def _selected(chosen: Workload | Selected) -> Selected:
+def _selected(chosen: Outline | Selected) -> Selected:
     return chosen if isinstance(chosen, Selected) else Selected(chosen)
 
 
-def _beside(workload: Workload, engines: Sequence[str]) -> list[str]:
+def _beside(workload: Outline, engines: Sequence[str]) -> list[str]:
     """The engines that a workload is shown with, as far as there are any of these names."""
     names = [f"{engine}{also}" if also.startswith(":") else also for also in workload.also for engine in engines]
     return [name for name in dict.fromkeys(names) if discovery.exists(name)]
@@ -258,10 +263,9 @@ def _plain(cell: Cell) -> Cell:
 
 def _untried(cells: Sequence[Cell]) -> list[Cell]:
     """Cells at whose size nobody has tried the function. Built-in ones are tested at their own sizes."""
-    built_in = {w.name: w for w in available() if getattr(w.function, "__module__", None) in BUILT_IN}
     tested = {
-        (name, None, tuple(point.items()))
-        for name, workload in built_in.items()
+        (workload.name, None, tuple(point.items()))
+        for workload in catalogue.built_in()
         for full in (True, False)
         for point in workload.points(full=full)
     }

@@ -10,14 +10,13 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-import msgspec
-
 from gradmark.measure import environment, nursery, process
 from gradmark.measure.job import Job, Result
 from gradmark.measure.process import Place
 from gradmark.records import Settings
 
 T = TypeVar("T")
+_Home = tuple[str, str, int, int]  # engine, kind of job, number of the process, and of the thread if several inspect
 
 
 class _StreamEnded:
@@ -36,7 +35,7 @@ class Pool:
         self.forked = settings.forked and nursery.possible()
         self.lock = threading.Lock()
         self.cache: tempfile.TemporaryDirectory[str] | None = None  # what compilers keep from process to process
-        self.nurseries: dict[tuple[str, str, int], tuple[nursery.Nursery, threading.Lock]] = {}
+        self.nurseries: dict[_Home, tuple[nursery.Nursery, threading.Lock]] = {}
         self.absent: dict[tuple[str, str], Result] = {}
         self.closed = False
 
@@ -48,10 +47,7 @@ class Pool:
         if self.closed:
             return nursery.ENDED
         place = self.places.get(job.cell.side)
-        if self.forked and place is None:
-            result = self._from_nursery(job)
-        else:
-            result = process.run(_sent_to(place, job), place=place)
+        result = self._from_nursery(job) if self.forked and place is None else process.run(job, place=place)
         if result.absent:
             self.absent[asked] = result
         return result
@@ -59,7 +55,7 @@ class Pool:
     def instructions(self, job: Job) -> float | str:
         """Machine instructions of a job, or a string that says why there are none."""
         place = self.places.get(job.cell.side)
-        return process.count_instructions(_sent_to(place, job), place)
+        return process.count_instructions(job, place)
 
     def parallel(self, streams: Sequence[Iterator[T]]) -> Generator[T, None, None]:
         """What the streams give, as soon as it is there; as many are worked on at once as there are cores.
@@ -98,14 +94,15 @@ class Pool:
                 raise
 
     def _from_nursery(self, job: Job) -> Result:
-        key = (job.cell.engine, job.kind, job.process)
+        key = (job.cell.engine, job.kind, job.process, 0 if job.kind == "time" else threading.get_ident())
         with self.lock:
             if key not in self.nurseries:
-                for engine, kind, number in list(self.nurseries):
-                    if (engine, kind) == key[:2] and number != job.process:  # its round is over
-                        self.nurseries.pop((engine, kind, number))[0].close()
-                self.cache = self.cache or process.cache()
-                home = nursery.Nursery(job.cell.engine, self.settings, self.cache.name)
+                for other in list(self.nurseries):
+                    if other[:2] == key[:2] and other[2] != job.process:  # its round is over
+                        self.nurseries.pop(other)[0].close()
+                if self.settings.shared_cache:
+                    self.cache = self.cache or process.cache()
+                home = nursery.Nursery(job.cell.engine, self.settings, self.cache)
                 self.nurseries[key] = (home, threading.Lock())
             home, alone = self.nurseries[key]
         with alone:
@@ -123,10 +120,3 @@ class Pool:
         if self.cache is not None:
             self.cache.cleanup()
             self.cache = None
-
-
-def _sent_to(place: Place | None, job: Job) -> Job:
-    """The job as the worker there gets it."""
-    if place is None or place.engine is None:
-        return job
-    return msgspec.structs.replace(job, cell=msgspec.structs.replace(job.cell, engine=place.engine))

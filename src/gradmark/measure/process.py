@@ -3,39 +3,31 @@
 In: a job. Out: its result, whatever happened.
 """
 
-import contextlib
-import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 import msgspec
 
-from gradmark.measure.job import Job, Result
+from gradmark.errors import RevisionError
+from gradmark.isolation import child, home
+from gradmark.isolation.calling import shortened
+from gradmark.isolation.child import Ended, end_all, environment, last_line
+from gradmark.measure.job import Job, Result, Stray
+from gradmark.measure.origins import Origins
+from gradmark.records.decoding import UndecodableError, converted, decoded
 
-# Read by BLAS, OpenMP and the like when they are first imported, so they must be set before the worker starts.
-THREAD_VARIABLES = [
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-]
-# Where compilers keep what another process may find: its first call would not show what compiling takes.
-CACHES = ("TORCHINDUCTOR_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR")
-# JAX takes three quarters of a device's memory when it starts, which leaves too little for engines that are inspected
-# at the same time.
-MODEST = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+__all__ = ["Place", "cache", "count_instructions", "end_all", "environment", "last_line", "outcome", "run", "too_late"]
 # -P: a random.py in the current folder must not hide Python's own
 MODULE = ["-P", "-m", "gradmark.measure.worker"]
 WORKER = [sys.executable, *MODULE]
-# Workers at work, from whatever thread they were started.
-_running: "set[subprocess.Popen[bytes]]" = set()
+# A worker has run the code of strangers: its answer is believed as far as it makes sense.
+ANYTHING = msgspec.json.Decoder()
 
 
 @dataclass(frozen=True)
@@ -46,40 +38,61 @@ class Place:
     folder: Path
     path: str
     engine: str | None = None  # what runs there in place of the cell's own engine
+    origins: Origins | None = None  # of one of two revisions: whose files are whose
 
-
-def environment(threads: int, cache: str) -> dict[str, str]:
-    """The variables a worker starts with: fixed threads, fixed hashing, a folder for what compilers keep."""
-    fixed = dict.fromkeys(THREAD_VARIABLES, str(threads)) | dict.fromkeys(CACHES, cache)
-    return {**MODEST, **os.environ, **fixed, "PYTHONHASHSEED": "0"}
+    def sent(self, job: Job) -> Job:
+        """The job as a worker here gets it: with the engine that runs here, and this revision's workload file."""
+        cell = job.cell
+        if self.engine is not None:
+            cell = msgspec.structs.replace(cell, engine=self.engine)
+        if self.origins is not None and cell.file is not None:
+            cell = msgspec.structs.replace(cell, file=self.origins.own(cell.file))
+        return msgspec.structs.replace(job, cell=cell, origins=self.origins)
 
 
 def cache() -> "tempfile.TemporaryDirectory[str]":
-    """An empty folder for compilers; one that still writes into it when it goes is no reason to fail."""
-    return tempfile.TemporaryDirectory(prefix="gradmark-", ignore_cleanup_errors=True)
+    """An empty folder for compilers."""
+    return home.fresh_folder()
 
 
 def run(job: Job, command: list[str] | None = None, place: Place | None = None) -> Result:
-    """Runs a job in a process of its own. A crash, a hang or a kill is a result with a status."""
-    # What it says goes to a file, not a pipe: a pipe stays open as long as anything that the worker started.
-    with tempfile.TemporaryFile() as errors, cache() as folder:
-        process = subprocess.Popen(
+    """Runs a job in a process of its own. A crash, a hang or a kill is a result with a status.
+
+    Raises `RevisionError` if one of two sides loaded what is not its own: what it measured is then of no revision.
+    """
+    job = job if place is None else place.sent(job)
+    with cache() as folder:
+        ended = child.ask(
             command or ([place.python, *MODULE] if place else WORKER),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            env=environment(job.settings.threads, folder) | ({"PYTHONPATH": place.path} if place else {}),
-            cwd=place.folder if place else None,
-            start_new_session=True,  # so that it can be ended with whatever it started
+            msgspec.json.encode(job),
+            timeout_s=job.settings.timeout_s,
+            environment=environment(job.settings.threads, folder) | ({"PYTHONPATH": place.path} if place else {}),
+            folder=place.folder if place else None,
         )
-        _running.add(process)
-        try:
-            answer, _ = process.communicate(msgspec.json.encode(job), timeout=job.settings.timeout_s)
-        except subprocess.TimeoutExpired:
-            return too_late(job)
-        finally:
-            end(process)
-        return outcome(process.returncode, answer, tail(errors))
+    if ended.code is None:
+        return too_late(job)
+    result = outcome(ended)
+    if result.strays and job.origins is not None:
+        raise RevisionError(_mixed(result.strays, job.origins.tree))
+    return result
+
+
+def _mixed(strays: Sequence[Stray], tree: str) -> str:
+    """What one of two sides loaded that is not its own, and what to do about it."""
+    stray = strays[0]
+    way = f", through {stray.through} on sys.path" if stray.through else ""
+    more = f" (and {len(strays) - 1} more like it)" if len(strays) > 1 else ""
+    loaded = f"{stray.name} was loaded from {stray.file}{way}{more}"
+    if stray.instead:
+        return (
+            f"{loaded}, in place of {stray.instead}: that is not the revision in {tree}, so nothing was compared. "
+            "Install the present one again; for the other, `build` in [tool.gradmark] must install {tree}"
+        )
+    return (
+        f"{loaded}, which is not of the revision in {tree}, so nothing was compared. Each side loads its own files. "
+        "Look for the absolute path of a repository in sys.path.insert, PYTHONPATH, a .pth file or another variable, "
+        "and start from __file__ or the current folder instead"
+    )
 
 
 def too_late(job: Job) -> Result:
@@ -90,60 +103,35 @@ def too_late(job: Job) -> Result:
     )
 
 
-def outcome(returncode: int, answer: bytes, said: bytes) -> Result:
+def outcome(ended: Ended) -> Result:
     """The result of a worker that ended by itself, or was ended."""
-    if returncode == 0:
-        try:
-            return msgspec.json.decode(answer, type=Result)
-        except msgspec.MsgspecError as error:
-            return Result(status="crash", message=f"the worker ended without a result ({error}){last_line(said)}")
-    if returncode < 0:
-        return _killed(-returncode, said)
-    return Result(status="crash", message=f"the worker ended with exit code {returncode}{last_line(said)}")
-
-
-def tail(errors: IO[bytes]) -> bytes:
-    """The end of what a worker said."""
-    errors.seek(max(0, errors.seek(0, os.SEEK_END) - 4096))
-    return errors.read()
-
-
-def end_all() -> None:
-    """Ends every worker that still runs: their threads get a result and end too."""
-    for process in list(_running):
-        _kill(process)
-
-
-def end(process: "subprocess.Popen[bytes]") -> None:
-    """Ends a worker and all that it started, and waits for it."""
-    _running.discard(process)
-    _kill(process)
-    process.wait()
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        if pipe is not None:
-            with contextlib.suppress(BrokenPipeError):  # what it did not read any more
-                pipe.close()
-
-
-def _kill(process: "subprocess.Popen[bytes]") -> None:
-    if hasattr(os, "killpg"):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-    elif process.poll() is None:
-        process.kill()
-
-
-def _killed(number: int, said: bytes) -> Result:
-    name = signal.Signals(number).name if number in set(signal.Signals) else str(number)
-    if number == getattr(signal, "SIGKILL", 9):
+    if ended.code == 0:
+        return _read(ended)
+    if ended.code == -getattr(signal, "SIGKILL", 9):
         return Result(status="out-of-memory", message="killed by the system (SIGKILL), most likely for its memory")
-    return Result(status="crash", message=f"the worker was ended by {name}{last_line(said)}")
+    return Result(status="crash", message=f"the worker {ended.how}")
 
 
-def last_line(said: bytes) -> str:
-    """The last thing the worker said, if anything."""
-    lines = said.decode(errors="replace").strip().splitlines()
-    return f": {lines[-1][:200]}" if lines else ""
+def _read(ended: Ended) -> Result:
+    if len(ended.answer) > child.MOST_ANSWERED_BYTES:
+        most = child.MOST_ANSWERED_BYTES >> 20
+        return Result(status="crash", message=f"the worker's result has more than {most} MiB, so it was not read")
+    try:
+        return converted(_bounded(decoded(ANYTHING, ended.answer)), Result)
+    except UndecodableError as error:
+        why = str(error) if ended.answer else "exit code 0; does something call os._exit?"
+        return Result(status="crash", message=f"the worker ended without a result ({why}){last_line(ended.said)}")
+
+
+def _bounded(plain: Any) -> Any:
+    """The same without endless texts: messages, warnings and reasons come from engines and functions."""
+    if isinstance(plain, str):
+        return shortened(plain)
+    if isinstance(plain, dict):
+        return {_bounded(key): _bounded(value) for key, value in plain.items()}
+    if isinstance(plain, list) and plain and not isinstance(plain[0], int | float):
+        return [_bounded(value) for value in plain]
+    return plain
 
 
 def count_instructions(job: Job, place: Place | None = None) -> float | str:
@@ -151,7 +139,7 @@ def count_instructions(job: Job, place: Place | None = None) -> float | str:
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         return "valgrind is not installed"
-    with tempfile.TemporaryDirectory() as folder:
+    with cache() as folder:
         out, log = Path(folder) / "out", Path(folder) / "log"
         command = [valgrind, "--tool=callgrind", f"--callgrind-out-file={out}", f"--log-file={log}"]
         result = run(job, [*command, place.python if place else sys.executable, *MODULE], place)

@@ -13,8 +13,10 @@ import time
 import msgspec
 
 from gradmark.errors import GradmarkError
+from gradmark.isolation import home
 from gradmark.measure.worker import pilot
 from gradmark.records import Record
+from gradmark.records.decoding import UndecodableError, decoded
 
 COMMAND = [sys.executable, "-P", "-m", "gradmark.measure.watching"]
 # A core that was idle takes a moment to reach its clock, and this process's data to reach its caches.
@@ -38,6 +40,9 @@ class Visited(Record, frozen=True, kw_only=True):
     pilots: list[tuple[int, int]]
 
 
+VISITS = msgspec.json.Decoder(list[Visited])
+
+
 def allowed() -> list[int]:
     """The cores that this process may use, where it can choose among them; empty where it cannot."""
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else []
@@ -47,13 +52,22 @@ def watch(order: Order) -> list[Visited]:
     """All visits, in the order in which they were made."""
     patience_s = order.rounds * max(1, len(order.cores)) * order.visit_ns / 1e9 + PATIENCE_S
     try:
-        done = subprocess.run(COMMAND, input=msgspec.json.encode(order), capture_output=True, timeout=patience_s)
+        done = subprocess.run(
+            COMMAND,
+            input=msgspec.json.encode(order),
+            capture_output=True,
+            timeout=patience_s,
+            env=home.marked(os.environ),
+        )
     except subprocess.TimeoutExpired:
         raise GradmarkError(f"the watching process did not end within {patience_s:.0f} s") from None
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         raise GradmarkError(f"the watching process ended with exit code {done.returncode}: {' '.join(said[-1:])}")
-    return msgspec.json.decode(done.stdout, type=list[Visited])
+    try:
+        return decoded(VISITS, done.stdout)
+    except UndecodableError as error:
+        raise GradmarkError(f"the watching process answered something else than visits: {error}") from error
 
 
 def carry_out(order: Order) -> list[Visited]:

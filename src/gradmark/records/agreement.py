@@ -10,8 +10,8 @@ from gradmark.records.order import interval_of_median
 from gradmark.records.times import half_width, process_time_ns, typical
 
 # Half the width of the interval, as a share of the time. Each process has a layout of its own, which moves a time by 1
-# to 4 %: nine processes or more bring most rows within this.
-NARROW = 0.015
+# to 4 %: nine to sixty processes bring most rows within this.
+NARROW = 0.01
 # With fewer processes the interval is the range of nearly all of them, and narrow by chance.
 LEAST_PROCESSES = 9
 

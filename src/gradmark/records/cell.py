@@ -1,10 +1,12 @@
 """The cell: what one row measures. Its names are spelled here and nowhere else."""
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 from gradmark.records.record import Record
 
-Param = int | float | str
+Param = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | float | str  # as far as JSON carries whole numbers
 Kind = Literal["scalar", "tensor"]
 # What a name leaves out, because most rows have it.
 USUAL_DTYPES: dict[Kind, str] = {"scalar": "float64", "tensor": "float32"}

@@ -28,13 +28,17 @@ class FindingCode(StrEnum):
     WITHIN = "within"  # the budget
     OVER = "over"  # the budget
     BETTER = "better"  # by more than the budget
-    NEW = "new"  # not in the baseline
+    NEW = "new"  # not in the baseline; or, as `detail` says, not in the other revision
     VANISHED = "vanished"  # in the baseline, but not measured
     STATUS = "status"  # it does not work; `statuses` say how it ended before and now
     REPAIRED = "repaired"  # it works, and did not
+    NEVER_WORKED = "never-worked"  # it works, but nothing of its engine or file did: nothing was compared
     ELSEWHERE = "elsewhere"  # `differing` says in what this environment is unlike the other
     MISSING = "missing"  # it could not be obtained; `detail` says why
     ON_DEMAND = "on-demand"  # it was not asked for
+    BY_CHANCE = "by-chance"  # the engine moves it by chance, by `scatter`; another metric stands in for it
+    ERRATIC = "erratic"  # over the budget, and each process counts another number, which was not so before
+    NEW_FAILURE = "new-failure"  # not in the baseline, and it does not work
     # Of times:
     TOO_SHORT = "too-short"  # the harness is not known well enough
     NEAR = "near"  # so close to the budget that the noise hides on which side
@@ -58,6 +62,8 @@ class Finding(Record, frozen=True, kw_only=True):
     budget: Budget | None = None
     p_value: float | None = None
     noise: float | None = None  # what equal things differ by, as a share
+    scatter: float | None = None  # of a count: what processes of the same code differ by
+    counts: list[float] = []  # what each process counted, if several did
     ratios: list[float] = []  # now against before, of each time that it was measured
     statuses: tuple[str, str] | None = None
     differing: dict[str, tuple[str, str]] = {}  # parts of the environment, there and here

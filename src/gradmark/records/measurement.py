@@ -3,6 +3,7 @@
 from typing import Literal
 
 from gradmark.records.cell import Cell
+from gradmark.records.quantities import Amount, GradientError, Whole, Work
 from gradmark.records.record import Record
 from gradmark.records.sample import Sample
 from gradmark.records.warning import Warning
@@ -12,6 +13,8 @@ Status = Literal[
     "unsupported",  # the engine says that it cannot, with the reason
     "invalid",  # the function itself cannot be measured: it is random, not finite, not one number
     "wrong-gradient",  # checked before anything is timed, so it has no times
+    "wrong-value",  # likewise
+    "untimed-work",  # the work is done outside the calls that are timed: such times would say nothing
     "error",  # an exception, with its last lines
     "crash",  # the worker process died
     "timeout",
@@ -20,27 +23,30 @@ Status = Literal[
 ]
 # Statuses that say what an engine or a plan does not have; all others but `ok` are failures.
 LACKING: tuple[Status, ...] = ("unsupported", "skipped")
+# Statuses that say that what an engine gives, or what would be timed, is not what was asked for.
+WRONG: tuple[Status, ...] = ("wrong-gradient", "wrong-value", "untimed-work")
 
 
 class TapeSize(Record, frozen=True, kw_only=True):
     """What an engine says its recording holds."""
 
-    instructions: int | None = None
-    values: int | None = None
-    adjoints: int | None = None
-    saved_bytes: int | None = None
+    instructions: Whole | None = None
+    values: Whole | None = None
+    adjoints: Whole | None = None
+    saved_bytes: Whole | None = None
 
 
 class Memory(Record, frozen=True, kw_only=True):
     """Counted by memray in a pass of its own, per iteration of forward and backward; of a device, by its counters."""
 
-    allocations: float | None = None  # net: of the engine, less those of the same function on floats or NumPy arrays
-    gross_allocations: float | None = None
-    plain_allocations: float | None = None
-    allocated_bytes: float | None = None  # net, likewise
-    leaked_bytes: float | None = None  # still alive later, per iteration, less those of plain floats
-    retained_bytes: int | None = None  # alive after one prepare and forward
-    peak_bytes: int | None = None  # during prepare, forward and backward
+    allocations: Amount | None = None  # net: of the engine, less those of the same function on floats or NumPy arrays
+    least_allocations: Amount | None = None  # net, of the iterations that make the fewest; None in older files
+    gross_allocations: Amount | None = None
+    plain_allocations: Amount | None = None
+    allocated_bytes: Amount | None = None  # net, likewise
+    leaked_bytes: Amount | None = None  # still alive later, per iteration, less those of plain floats
+    retained_bytes: Whole | None = None  # alive after one prepare and forward
+    peak_bytes: Whole | None = None  # during prepare, forward and backward
     reason: str | None = None  # why there are no numbers
     lacks_tool: bool = False  # because a tool is missing or failed, as against an option or the engine
     of_device: bool = False  # the device's memory, not the host's; nothing was taken off
@@ -50,15 +56,15 @@ class Accuracy(Record, frozen=True, kw_only=True):
     """The gradient against a reference."""
 
     reference: str
-    relative_error: float  # largest over the inputs, or over the directions
-    ulps: float | None = None  # largest, in units of the last place; of numbers only
-    tolerance: float  # relative errors above it are a wrong gradient
+    relative_error: GradientError  # largest over the inputs, or over the directions
+    ulps: GradientError | None = None  # largest, in units of the last place; of numbers only
+    tolerance: GradientError  # relative errors above it are a wrong gradient
 
 
 class Instructions(Record, frozen=True, kw_only=True):
     """Machine instructions per iteration of forward and backward, from callgrind."""
 
-    total: float | None = None
+    total: Amount | None = None
     reason: str | None = None
     lacks_tool: bool = False
 
@@ -76,11 +82,20 @@ class Measurement(Record, frozen=True, kw_only=True):
     accuracy: Accuracy | None = None
     instructions: Instructions | None = None
     # As the workload declares: operations of one evaluation, and of tensors what a value with its gradient takes.
-    operations: int | None = None
-    flops: float | None = None
-    bytes: float | None = None
-    shapes: dict[str, list[int]] = {}  # of tensors: each input by name
+    operations: Whole | None = None
+    flops: Work | None = None
+    bytes: Work | None = None
+    shapes: dict[str, list[Whole]] = {}  # of tensors: each input by name
     warnings: list[Warning] = []
+    # Of one of two sides: it has no such workload or engine; the user's files that both sides load.
+    new: bool = False
+    shared: list[str] = []
+    counts: dict[str, list[Amount]] = {}  # exact metrics of each process that inspected it, if there were several
+
+    @property
+    def inspections(self) -> int:
+        """How many processes counted its exact metrics."""
+        return max(map(len, self.counts.values()), default=1)
 
     @property
     def failed(self) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from statistics import median
-from typing import Literal
+from typing import Any, Literal
 
 from gradmark.records import times
 from gradmark.records.budget import Budget
@@ -46,8 +46,11 @@ class Metric:
     budget_name: str = ""  # the key in pyproject.toml, if not its name
     digits: int = 6  # that a baseline keeps
     settled: float = 0.0  # a share: a baseline is not rewritten for less
+    resolution: float = 0.0  # of a number that was not 0: by how much it may move without any reason
+    stands_in_for: str = ""  # a metric that some engines move by chance: the gate compares this one in its place
     fitted: bool = False  # cost(n) = a + b·n^p over sizes
     phase: bool = False  # timed by itself in blocks
+    of_engine: bool = False  # the same for all rows of an engine
     kinds: tuple[Kind, ...] = ("scalar", "tensor")  # of workloads that it says something of
     rank: int | None = None  # how soon its column gives way on a narrow terminal, 0 never; None: it has no column
     csv: str = ""  # its column in CSV files, if not its name
@@ -199,7 +202,7 @@ def _no_spread(_m: Measurement, known: Numbers) -> str:
 # --- what happens once in a process
 
 
-def _once(name: str, title: str, meaning: str, parts: tuple[str, ...], rank: int | None = None) -> Metric:
+def _once(name: str, title: str, meaning: str, parts: tuple[str, ...], **more: Any) -> Metric:
     def in_process(sample: Sample) -> float | None:
         there = all(part in sample.once_ns for part in parts)
         return sum(sample.once_ns[part] for part in parts) if there else None
@@ -210,14 +213,19 @@ def _once(name: str, title: str, meaning: str, parts: tuple[str, ...], rank: int
 
     return Metric(
         name, title, "time", meaning, read, lambda _m, _known: "no process gave a time", in_process=in_process,
-        digits=3, rank=rank, csv=f"{name}_ns",
+        digits=3, csv=f"{name}_ns", **more,
     )  # fmt: skip
 
 
 # Why these budgets: times of interleaved processes agree within 2 %, so 5 % can be told from noise; callgrind repeats
 # itself to 0.1 %; the peak of memory moves a little with the length of names; counts repeat exactly. Rounding errors
 # differ by small factors between C libraries and BLAS kernels, and a mistake of rule or order by many powers of ten.
+# What an engine leaks is the slope of what is alive: caches that fill meanwhile tilt it by a byte or two, an object in
+# every other iteration by 8.
 _TIME = Budget(share=0.05)
+# What happens once in a process has no calm blocks to choose from: on a busy machine equal pairs of processes differ by
+# half, the medians of twelve differences by a tenth. Below 50 ms nobody waits.
+_ONCE = Budget(share=0.10, added_ns=50e6)
 REGISTRY: tuple[Metric, ...] = (
     phase("primal", "the function alone, nothing recorded", 7),
     phase("forward", "evaluate and record", 2, _TIME),
@@ -254,6 +262,11 @@ REGISTRY: tuple[Metric, ...] = (
         csv="allocations_per_iteration", plural=True, part="memory",
     ),
     Metric(
+        "least_allocations", "least allocs", "count", "allocations of the iteration that makes the fewest",
+        *_memory("least_allocations"), exact=True, depends=OF_ALLOCATORS, budget=Budget(), budget_name="allocations",
+        stands_in_for="allocations", csv="least_allocations_per_iteration", plural=True, part="memory",
+    ),
+    Metric(
         "allocated_bytes", "allocated bytes", "bytes", "bytes asked for in one iteration, less those of plain arrays",
         *_memory("allocated_bytes"), fitted=True, csv="allocated_bytes_per_iteration", plural=True,
         part="memory",
@@ -261,7 +274,7 @@ REGISTRY: tuple[Metric, ...] = (
     Metric(
         "leaked_bytes", "leaked", "bytes", "bytes that each iteration leaves behind", *_memory("leaked_bytes"),
         exact=True, budget=Budget(), csv="leaked_bytes_per_iteration",  # depends on nothing: none is none everywhere
-        part="memory",
+        resolution=4.0, part="memory",
     ),
     Metric(
         "peak_bytes", "peak", "bytes", "most memory alive at once while preparing and in one iteration",
@@ -297,11 +310,14 @@ REGISTRY: tuple[Metric, ...] = (
         *_accuracy("relative_error"), exact=True, budget=Budget(factor=10.0), digits=2, settled=1.0, rank=5,
         csv="relative_error",
     ),
-    _once("import", "import", "importing the engine, in a fresh process", ("import",)),
-    _once("prepare", "prepare", "what the engine does once for a function: build, trace, freeze", ("prepare",)),
+    _once("import", "import", "importing the engine, in a fresh process", ("import",), budget=_ONCE, of_engine=True),
+    _once(
+        "prepare", "prepare", "what the engine does once for a function: build, trace, freeze", ("prepare",),
+        budget=_ONCE,
+    ),
     _once(
         "first_call", "first call", "until the first result: prepare and the first iteration, with what it compiles",
-        ("prepare", "first_call"), rank=13,
+        ("prepare", "first_call"), rank=13, budget=_ONCE,
     ),
     _once("warm_up", "warm-up", "until blocks take the same time", ("warm_up",)),
 )  # fmt: skip
@@ -335,6 +351,12 @@ def phases() -> list[str]:
 def gated() -> list[Metric]:
     """What a baseline keeps, and the gate holds against it."""
     return [entry for entry in REGISTRY if entry.exact and entry.budget is not None]
+
+
+def exact_numbers(measurement: Measurement) -> dict[str, float]:
+    """What an inspection tells the gate of a cell that works."""
+    known = numbers(measurement) if measurement.status == "ok" else {}
+    return {entry.name: known[entry.name].value for entry in gated() if entry.name in known and not entry.on_demand}
 
 
 def metrics_of(measurement: Measurement) -> list[Metric]:

@@ -21,7 +21,7 @@ def of_row(by_phase: Mapping[str, Time]) -> Time | None:
 
 
 class Number(Record, frozen=True, kw_only=True):
-    """One number. Of a time, `value` is the typical calm block; the rest says how far to trust it."""
+    """One number. Of a time, `value` is the calm time; the rest says how far to trust it."""
 
     value: float
     how: How = "measured"

@@ -10,6 +10,10 @@ from itertools import accumulate
 
 # What an interval is asked to cover. Where so few values cannot, their range is shown, and called a range.
 CONFIDENCE = 0.95
+# Differences up to which all orders are counted, which takes a third of a second; beyond, the normal distribution gives
+# the same place.
+MOST_EXACT = 10_000
+NORMAL = 1.959964  # so many deviations hold 95 %
 
 
 @cache
@@ -34,6 +38,9 @@ def place_and_coverage_of_shift(n: int, m: int) -> tuple[int, float]:
     >>> place_and_coverage_of_shift(5, 5)
     (2, 0.9682539682539683)
     """
+    if n * m > MOST_EXACT:
+        deviation = math.sqrt(n * m * (n + m + 1) / 12.0)
+        return max(0, math.floor(n * m / 2.0 - NORMAL * deviation)), CONFIDENCE
     counts = mann_whitney_counts(n, m)
     return _place(counts[: (len(counts) + 1) // 2], math.comb(n + m, n))
 
@@ -65,7 +72,7 @@ def interval_of_median(values: Sequence[float]) -> tuple[float, float, float]:
 
 def _place(counts: Sequence[int], orders: int) -> tuple[int, float]:
     """The largest place that leaves out few enough of all orders, and the coverage there."""
-    coverages = [max(0.0, 1.0 - 2.0 * below / orders) for below in accumulate(counts)]
+    coverages = [max(0.0, 1.0 - 2 * below / orders) for below in accumulate(counts)]  # whole numbers of any length
     wide_enough = [k for k, coverage in enumerate(coverages) if coverage >= CONFIDENCE]
     place = wide_enough[-1] if wide_enough else 0
     return place, coverages[place]

@@ -2,6 +2,7 @@
 
 from gradmark.records.cell import Cell
 from gradmark.records.measurement import Measurement
+from gradmark.records.quantities import Moment, Seconds, Version, Whole
 from gradmark.records.record import Record
 
 # History of the format of run files. A reader accepts every version up to its own.
@@ -16,8 +17,8 @@ class Environment(Record, frozen=True, kw_only=True):
     """The machine and software of a run. Runs whose `unlike` is not empty do not belong in one comparison of times."""
 
     cpu: str
-    cores: int
-    memory_bytes: int | None  # None where the system does not say; 0 in older files
+    cores: Whole
+    memory_bytes: Whole | None  # None where the system does not say; 0 in older files
     os: str
     python: str
     packages: dict[str, str]
@@ -45,19 +46,21 @@ class Environment(Record, frozen=True, kw_only=True):
 class Settings(Record, frozen=True, kw_only=True, omit_defaults=False):
     """How a run measures. Everything here changes what a number means, so it is kept with the numbers, defaults too."""
 
-    processes: int = 3
-    most_processes: int = 0  # of a cell whose processes do not agree yet; 0, and in older files, as many as `processes`
-    blocks: int = 8  # calm ones, of each phase in each process
-    block_ns: int = 500_000
+    processes: Whole = 3
+    most_processes: Whole = 0  # of a cell whose processes do not agree yet; 0, and in older files: none
+    blocks: Whole = 8  # calm ones, of each phase in each process
+    block_ns: Whole = 500_000
+    cell_s: Seconds | None = None  # for each cell, after which none has further processes; in older files no limit
     seed: int = 0
-    threads: int = 1
-    timeout_s: float = 60.0
-    memory_limit_bytes: int = 8 << 30
+    threads: Whole = 1
+    timeout_s: Seconds = 60.0
+    memory_limit_bytes: Whole = 8 << 30
     memory: bool = True
     instructions: bool = False
     pin: bool = True
     full: bool = False
     forked: bool = False  # workers come from one import of each engine and round, not from one each
+    shared_cache: bool = False  # workers find what the compilers of earlier ones left on disk
 
     def words(self, field: str) -> str:
         """What a run does by one of the settings that give a time its meaning, after "the run" or "old".
@@ -84,7 +87,7 @@ class Run(Record, frozen=True, kw_only=True):
     """One run: where, how, and what was measured."""
 
     id: str
-    started: str  # ISO 8601, UTC
+    started: Moment  # ISO 8601, UTC
     environment: Environment
     settings: Settings
     measurements: list[Measurement]
@@ -93,4 +96,4 @@ class Run(Record, frozen=True, kw_only=True):
     planned: list[Cell] = []  # all cells, measured or not yet
     finished: bool = False
     sources: dict[str, str] = {}  # digests of the user's files that it measures, by path; none in older files
-    format_version: int = 1  # what a file has that does not say: defaults are not written
+    format_version: Version = 1  # what a file has that does not say: defaults are not written

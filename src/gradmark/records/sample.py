@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from statistics import median
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from gradmark.records import pilots
+from gradmark.records.quantities import Nanoseconds, PilotKind, PilotNs, Whole
 from gradmark.records.record import Record
 from gradmark.records.warning import Warning
 
@@ -20,13 +20,18 @@ class Phase(Record, frozen=True, kw_only=True, dict=True):
     What is computed from them is computed once: a page asks for it a thousand times.
     """
 
-    iterations: int
-    block_ns: list[float]
-    harness_ns: float = 0.0  # what was subtracted from each block; older files do not say
+    iterations: Whole
+    block_ns: Annotated[list[Nanoseconds], msgspec.Meta(min_length=1)]
+    harness_ns: Nanoseconds = 0.0  # what was subtracted from each block; older files do not say
     how: How = "measured"  # older files have derived ones too, which are not used
     # Of each block the pilots before and after it, by what they load; none in older files.
-    pilots: dict[str, list[tuple[float, float]]] = {}
-    reference: dict[str, float] = {}  # what a pilot takes when the machine is calm, as far as was known
+    pilots: dict[PilotKind, list[tuple[PilotNs, PilotNs]]] = {}
+    reference: dict[PilotKind, PilotNs] = {}  # what a pilot takes when the machine is calm, as far as was known
+
+    def __post_init__(self) -> None:
+        for kind, pairs in self.pilots.items():
+            if len(pairs) != len(self.block_ns):
+                raise ValueError(f"Expected {len(self.block_ns)} pairs of {kind} pilots, one a block, got {len(pairs)}")
 
     @property
     def watched(self) -> bool:
@@ -55,21 +60,21 @@ class Phase(Record, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def time_ns(self) -> float:
-        """The time of this process: the typical calm block; of older files the fastest block, as they were shown."""
-        return float(median(self.calm_ns)) if self.watched else min(self.block_ns)
+        """The time of this process, from its calm blocks; of older files the fastest block, as they were shown."""
+        return pilots.undisturbed(self.calm_ns) if self.watched else min(self.block_ns)
 
 
 class Sample(Record, frozen=True, kw_only=True):
     """One process: the unit of analysis."""
 
-    process: int
+    process: Whole
     phases: dict[str, Phase]  # primal, forward, backward, total
-    once_ns: dict[str, float]  # import, prepare, first_call, warm_up: happen once
-    harness_ns: float  # what one empty call costs, subtracted from each phase
-    clock_ns: float  # resolution of the clock
+    once_ns: dict[str, Nanoseconds]  # import, prepare, first_call, warm_up: happen once
+    harness_ns: Nanoseconds  # what one empty call costs, subtracted from each phase
+    clock_ns: Nanoseconds  # resolution of the clock
     own_total: bool = False  # total is a call of its own, not forward and then backward
     warnings: list[Warning] = []
-    watched_ns: dict[str, float] = {}  # for how long the pilots saw a machine that was calm, or slow
+    watched_ns: dict[str, Nanoseconds] = {}  # for how long the pilots saw a machine that was calm, or slow
 
 
 def with_reference(sample: Sample, reference: Mapping[str, float]) -> Sample:

@@ -1,9 +1,10 @@
 """Times: from the blocks of all processes to one number for each phase.
 
-The time of a process is its typical calm block, at the clock of the run's reference; the number is the median over the
-processes, with an interval that states its coverage. Files without pilots are read as they were shown: the fastest
-block, and the least over the processes. A part of an iteration never exceeds the whole: where it does, the part is
-computed as the whole less the other part. A difference that is within the noise of the whole is not told.
+The time of a process is the lower quartile of its calm blocks, at the clock of the run's reference. The number, the
+*calm time*, is the median over the processes, with an interval that states its coverage. Files without pilots are read
+as they were shown: the fastest block, and the least over the processes. A part of an iteration never exceeds the whole:
+where it does, the part is computed as the whole less the other part. A difference that is within the noise of the whole
+is not told.
 """
 
 from collections.abc import Mapping, Sequence

@@ -4,6 +4,7 @@ In: faults, and an orchestrator whose run has the cells of their plan. Out: what
 often equal things are accused on this machine.
 """
 
+import dataclasses
 import os
 import sys
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from pathlib import Path
 from gradmark.analyse.resampling import SEED
 from gradmark.gate import timing
 from gradmark.gate.configuration import Configuration
+from gradmark.gate.pairs import PairedTimes
 from gradmark.measure.orchestrator import Orchestrator
 from gradmark.measure.process import Place
 from gradmark.records import Cell, Record
@@ -19,12 +21,14 @@ from gradmark.records.finding import Finding
 from gradmark.revisions import contest
 from gradmark.revisions.contest import Contest
 from gradmark.revisions.faults import FAULTS, Fault, engine_of
-from gradmark.workloads.selection import select
+from gradmark.workloads.catalogue import built_in
 
 # Comparisons of equal things, made by swapping the two sides of pairs at random.
 SWAPS = 200
-# Two pairs show that work is left undone: that is no matter of noise.
+# Two pairs show that work is done elsewhere: that is no matter of noise.
 FEW = 2
+# Eight pairs prove what happens once: their least p-value is 1/256, so that one may disagree.
+SOME = 8
 UNMODIFIED = "tapegrad"
 
 
@@ -50,7 +54,7 @@ def judged(fault: Fault, findings: Sequence[Finding]) -> Planted:
     """Caught if the right metric failed; what is no fault must not fail at all."""
     failed = [finding for finding in findings if finding.word == "fail"]
     accused = list(dict.fromkeys(finding.metric for finding in failed))
-    right = [finding for finding in failed if finding.metric in fault.caught_by]
+    right = [finding for finding in failed if finding.metric in fault.caught_by and _ends_as(fault, finding)]
     shown = right[0] if right else failed[0] if failed else None
     return Planted(
         what=fault.what,
@@ -59,6 +63,11 @@ def judged(fault: Fault, findings: Sequence[Finding]) -> Planted:
         evidence=shown,
         caught=bool(right) if fault.caught_by else not failed,
     )
+
+
+def _ends_as(fault: Fault, finding: Finding) -> bool:
+    """Whether a row ends as it must, for the right reason."""
+    return not fault.status or (finding.statuses is not None and finding.statuses[1] == fault.status)
 
 
 def places() -> dict[str, Place]:
@@ -72,7 +81,7 @@ def places() -> dict[str, Place]:
 
 def row_of(fault: Fault) -> Cell:
     """The row that shows a fault."""
-    (workload,) = select([fault.workload])
+    (workload,) = (workload for workload in built_in() if workload.name == fault.workload)
     return Cell(
         engine=engine_of(fault), workload=workload.name, suite=workload.suite, params=dict(fault.size), kind="scalar"
     )
@@ -80,8 +89,9 @@ def row_of(fault: Fault) -> Cell:
 
 def contest_of(fault: Fault, pairs: int) -> Contest:
     """The unmodified engine against the fault: each fault is judged by itself, and timed only if it must be."""
-    needed = 0 if not fault.timed else FEW if fault.caught_by == ("synchronisation",) else pairs
-    return Contest([row_of(fault)], needed)
+    enough: dict[tuple[str, ...], int] = {("import",): SOME, ("prepare",): SOME}
+    needed = FEW if fault.status else enough.get(fault.caught_by, pairs)
+    return Contest([row_of(fault)], needed if fault.timed else 0)
 
 
 def audit(
@@ -98,7 +108,7 @@ def audit(
     )
 
 
-def false_alarms(rows: Sequence[timing.PairedTimes], configuration: Configuration) -> int:
+def false_alarms(rows: Sequence[PairedTimes], configuration: Configuration) -> int:
     """Comparisons of equal things that accuse one: the two sides of each pair are swapped at random."""
     import numpy as np
 
@@ -109,6 +119,6 @@ def false_alarms(rows: Sequence[timing.PairedTimes], configuration: Configuratio
         for row in rows:
             swap = draw.random(len(row.before)) < 0.5
             before, now = np.where(swap, row.now, row.before), np.where(swap, row.before, row.now)
-            swapped.append(timing.PairedTimes(row.cell, row.workload, row.phase, before.tolist(), now.tolist()))
+            swapped.append(dataclasses.replace(row, before=before.tolist(), now=now.tolist()))
         alarms += any(finding.word == "fail" for finding in timing.judge(swapped, configuration))
     return alarms

@@ -1,6 +1,7 @@
 """Another revision, built: a git worktree with an environment of its own, where workers can run.
 
-In: what git calls it, and the build command. Out: two places for workers, there and here, with one harness.
+In: what git calls it, and the build command. Out: two places for workers, there and here, with one harness, each of
+which loads its own files of the repository and none of the other's.
 """
 
 import hashlib
@@ -10,10 +11,15 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from gradmark.errors import RevisionError
+from gradmark.isolation import home
+from gradmark.measure.origins import Origins, Whose
 from gradmark.measure.process import Place
 
 FOLDER = Path(".gradmark") / "revisions"
@@ -35,11 +41,19 @@ class Revision:
         """Where the cells of each side are measured."""
         return {"before": self.before, "now": self.now}
 
+    def changed(self, files: Iterable[str]) -> list[str]:
+        """Those of the files of which the two sides have different versions; what is new has only one."""
+        copies = {file: Path(self.before.origins.own(file)) for file in files if self.before.origins is not None}
+        both = {file: copy for file, copy in copies.items() if copy.is_file()}
+        return [file for file, copy in both.items() if copy.read_bytes() != Path(file).read_bytes()]
+
 
 def git(*arguments: str) -> str:
     """What git answers."""
     try:
-        done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["git", *arguments], capture_output=True, text=True, errors="surrogateescape", check=False
+        )
     except OSError as error:
         raise RevisionError(f"git is needed for --against, and cannot be run: {error}") from error
     if done.returncode != 0:
@@ -62,46 +76,85 @@ def commit_of(name: str) -> str:
 def build(name: str, command: str) -> Revision:
     """Checks the revision out and builds it, unless that was done before; raises `RevisionError` if it cannot be."""
     commit = commit_of(name)
-    top = Path(git("rev-parse", "--show-toplevel"))
+    top = Path(git("rev-parse", "--show-toplevel")).resolve()
     mark = hashlib.sha256(f"{command}\0{sys.version}\0{sysconfig.get_path('purelib')}".encode()).hexdigest()[:8]
     folder = FOLDER.resolve() / f"{commit[:12]}-{mark}"
     tree, environment, built = folder / "tree", folder / "environment", folder / "built"
+    before, now = _origins(top, folder)
     if not built.exists():
         shutil.rmtree(folder, ignore_errors=True)
         git("worktree", "prune")
         git("worktree", "add", "--quiet", "--force", "--detach", str(tree), commit)
-        _make(environment, (top, tree), command, name)
+        _run([sys.executable, "-m", "venv", "--without-pip", str(environment)], tree, f"the environment of {name}")
+    _see_present(environment, before)
+    if not built.exists():
+        _install(environment, tree, command, name)
         built.touch()
     harness = _harness(folder)
     here = Path.cwd()
-    there = tree / here.resolve().relative_to(top.resolve())
+    there = Path(before.own(str(here)))
+    there.mkdir(parents=True, exist_ok=True)  # a folder that is new has no workloads there, but is no error
     return Revision(
         name=commit[:12] if name == commit else f"{name} ({commit[:12]})",
-        before=Place(str(_python(environment)), there, _path(harness, top, tree)),
-        now=Place(sys.executable, here, _path(harness, top, top)),
+        before=_place(str(_python(environment)), there, harness, before),
+        now=_place(sys.executable, here, harness, now),
     )
+
+
+def _origins(top: Path, folder: Path) -> tuple[Origins, Origins]:
+    """Whose files are whose, before and now. `folder` has the other revision; other checkouts are of neither."""
+    tree = folder / "tree"
+    neither: dict[str, Whose] = {str(other): "other" for other in (FOLDER.resolve(), *_worktrees())}
+    paths = [sysconfig.get_path(name) for name in ("purelib", "platlib", "stdlib", "platstdlib")]
+    packages = [entry for entry in sys.path if Path(entry).name in ("site-packages", "dist-packages")]
+    python = {Path(path).resolve() for path in (*paths, *packages, sys.prefix, sys.exec_prefix, sys.base_prefix)}
+    # A folder that holds the repository says nothing of its files.
+    used: dict[str, Whose] = {str(path): "installed" for path in python if not top.is_relative_to(path)}
+    used[str(folder / "harness")] = "harness"
+    there: dict[str, Whose] = {str(top): "other", str(tree): "own", str(folder / "environment"): "own"}
+    return (
+        Origins(top=str(top), tree=str(tree), folders={**neither, **used, **there}),
+        Origins(top=str(top), tree=str(top), folders={**neither, **used, str(top): "own"}, installed=True),
+    )
+
+
+def _worktrees() -> list[Path]:
+    """Where else this repository is checked out."""
+    lines = git("worktree", "list", "--porcelain").splitlines()
+    return [Path(line.partition(" ")[2]).resolve() for line in lines if line.startswith("worktree ")]
+
+
+def _place(python: str, folder: Path, harness: Path, origins: Origins) -> Place:
+    """A place whose PYTHONPATH is what it was, with folders of the repository taken from its own tree."""
+    entries = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    own = [os.path.abspath(origins.own(entry)) for entry in entries]
+    tree = Path(origins.tree)
+    roots = dict.fromkeys(map(str, [*own, folder, tree, tree / "src"]))
+    of_tree = [root for root in roots if origins.whose(root) == "own"]
+    origins = msgspec.structs.replace(origins, roots=of_tree)
+    return Place(python, folder, os.pathsep.join(map(str, [harness, *own])), origins=origins)
 
 
 def _python(environment: Path) -> Path:
     return environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
-def _make(environment: Path, trees: tuple[Path, Path], command: str, name: str) -> None:
-    """An environment whose own packages come first, and the present one's after them, but for this repository's own.
+def _see_present(environment: Path, origins: Origins) -> None:
+    """Lets an environment see the present one's packages after its own, but none of this repository's folders.
 
     Both sides then use the same NumPy, and only what the command installs differs. A path in a .pth file is not
     searched for further .pth files, so an editable install of the present revision is not seen.
     """
-    top, tree = trees
-    _run([sys.executable, "-m", "venv", "--without-pip", str(environment)], tree, f"the environment of {name}")
-    asked = "import sys, sysconfig; print(sysconfig.get_path('purelib'), *sys.path, sep='\\n')"
-    told = subprocess.run([str(_python(environment)), "-c", asked], capture_output=True, text=True, check=True)
-    inside, *own = told.stdout.splitlines()
-    installed = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
-    foreign = [entry for entry in sys.path if os.path.isabs(entry) and not Path(entry).is_relative_to(top)]
+    asked = [str(_python(environment)), "-S", "-c", "import sys; print(*sys.path, sep='\\n')"]  # -S: without .pth files
+    own = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.splitlines()
+    present = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *filter(os.path.isabs, sys.path)]
     # Not what it has itself: pip takes everything that a .pth file adds away from builds, and builds need Python's own.
-    fallback = dict.fromkeys(entry for entry in (*installed, *foreign) if entry not in own)
+    fallback = dict.fromkeys(entry for entry in present if entry not in own and origins.whose(entry) != "other")
+    inside = sysconfig.get_path("purelib", scheme="venv", vars={"base": str(environment), "platbase": str(environment)})
     (Path(inside) / "present_environment.pth").write_text("\n".join(fallback) + "\n")
+
+
+def _install(environment: Path, tree: Path, command: str, name: str) -> None:
     filled = command.replace("{python}", shlex.quote(str(_python(environment)))).replace(
         "{tree}", shlex.quote(str(tree))
     )
@@ -113,7 +166,8 @@ def _run(command: str | list[str], folder: Path, what: str) -> None:
     try:
         done = subprocess.run(
             command, shell=isinstance(command, str), cwd=folder, timeout=BUILD_S, check=False, text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env=home.marked(os.environ),
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise RevisionError(f"{what} took more than {BUILD_S} s; that is no regression, nothing was compared") from None
@@ -131,10 +185,3 @@ def _harness(folder: Path) -> Path:
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
     return target.parent
-
-
-def _path(harness: Path, top: Path, tree: Path) -> str:
-    """PYTHONPATH: the harness, then what it was, with folders of the repository taken from the tree."""
-    entries = [Path(entry).absolute() for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
-    moved = [tree / entry.relative_to(top) if entry.is_relative_to(top) else entry for entry in entries]
-    return os.pathsep.join(map(str, [harness, *moved]))

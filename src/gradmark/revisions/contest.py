@@ -4,22 +4,29 @@ In: an orchestrator whose run has both sides of each row, and the budgets. Out: 
 measured again before they fail.
 """
 
-from collections.abc import Sequence
+import os
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
 from gradmark.gate import exact, timing
 from gradmark.gate.configuration import Configuration
+from gradmark.gate.pairs import PairedTimes, joined, paired
 from gradmark.measure.orchestrator import Orchestrator
-from gradmark.records import Cell, Measurement, Settings
-from gradmark.records.finding import Finding, merged
+from gradmark.records import Cell, Measurement, Run, Settings, Status
+from gradmark.records.finding import Finding, FindingCode, merged
+from gradmark.revisions.checkout import Revision
 from gradmark.store.baselines import baseline, described, key
 
 # With 12 pairs the least p-value is 1/4096, so that 200 rows can be told apart by Holm's procedure.
 PAIRS = 12
 BLOCKS = 10
 BEFORE, NOW = "before", "now"
+# How rows end whose engine or workload cannot be loaded.
+BROKEN: tuple[Status, ...] = ("error", "crash", "skipped")
+# Files that a note names.
+SHOWN_FILES = 3
 
 
 def both_sides(rows: Sequence[Cell]) -> list[Cell]:
@@ -53,38 +60,38 @@ class _Round:
     rows: Sequence[Cell]
     processes: range
 
-    def floors(self, orchestrator: Orchestrator) -> list[timing.PairedTimes]:
+    def floors(self, orchestrator: Orchestrator) -> list[PairedTimes]:
         """Those of the rows that worked on both sides to the end."""
         sides = [_sides(orchestrator, row) for row in self.rows]
         working = [(before, now) for before, now in sides if before.status == now.status == "ok"]
-        return [floors for before, now in working for floors in timing.paired(before, now, self.processes)]
+        return joined([floors for before, now in working for floors in paired(before, now, self.processes)])
 
 
 def decide(
     contests: Sequence[Contest], orchestrator: Orchestrator, configuration: Configuration
 ) -> list[list[Finding]]:
-    """Measures, measures again what is flagged, and judges; the findings of each contest."""
-    orchestrator.inspect(both_sides([row for contest in contests for row in contest.rows]))
+    """Counts and measures, each again where something is flagged, and judges; the findings of each contest."""
+    orchestrator.count_exactly(both_sides([row for contest in contests for row in contest.rows]))
+    # before anything is timed: a row that failed only once is timed
+    counted = [_counted(contest, orchestrator, configuration) for contest in contests]
     first = [_Round(contest, contest.rows, range(contest.pairs)) for contest in contests]
     _measure(first, orchestrator)
-    if orchestrator.settings.instructions:
-        orchestrator.count(both_sides([row for contest in contests for row in contest.rows]))
     times = [timing.judge(part.floors(orchestrator), configuration) for part in first]
     again = [
         _Round(p.contest, _flagged(p, findings), _fresh(p.contest)) for p, findings in zip(first, times, strict=True)
     ]
     _measure(again, orchestrator)
     decided = []
-    for contest, early, late, findings in zip(contests, first, again, times, strict=True):
-        fresh = late.floors(orchestrator)
-        names = {(floors.cell, floors.phase) for floors in fresh}
-        known = [floors for floors in early.floors(orchestrator) if (floors.cell, floors.phase) in names]
-        timed = merged(findings, timing.judge_again(known, fresh, configuration))
+    for contest, exact_findings, early, late, findings in zip(contests, counted, first, again, times, strict=True):
+        known = {(floors.cell, floors.phase): floors for floors in early.floors(orchestrator)}
+        fresh = [floors for floors in late.floors(orchestrator) if (floors.cell, floors.phase) in known]
+        first_ones = [known[floors.cell, floors.phase] for floors in fresh]
+        timed = merged(findings, timing.judge_again(first_ones, fresh, configuration))
         happened = [f for row in contest.rows for f in timing.while_timed(*_sides(orchestrator, row))]
         lost = {finding.cell for finding in happened if finding.metric == "status"}
         decided.append(
             [
-                *_exact(contest, orchestrator, configuration),
+                *exact_findings,
                 *(finding for finding in timed if finding.cell not in lost),
                 *happened,
             ]
@@ -92,7 +99,7 @@ def decide(
     return decided
 
 
-def floors(contest: Contest, orchestrator: Orchestrator) -> list[timing.PairedTimes]:
+def floors(contest: Contest, orchestrator: Orchestrator) -> list[PairedTimes]:
     """All pairs of a contest, first and fresh ones."""
     return _Round(contest, contest.rows, range(2 * contest.pairs)).floors(orchestrator)
 
@@ -100,6 +107,20 @@ def floors(contest: Contest, orchestrator: Orchestrator) -> list[timing.PairedTi
 def notes(pairs: int) -> list[str]:
     """How the times were taken."""
     return [f"times: calm blocks of {pairs} interleaved pairs of processes, {2 * pairs} where they were flagged"]
+
+
+def notes_on_files(run: Run, revision: Revision) -> list[str]:
+    """Which of the user's files are not the same function on both sides, and which are outside of both."""
+    files = dict.fromkeys(cell.file for cell in run.planned if cell.file is not None)
+    changed = revision.changed(files)
+    shared = dict.fromkeys(file for measurement in run.measurements for file in measurement.shared)
+    notes = [f"changed since {revision.name}, so that each side runs its own: {_named(changed)}"] if changed else []
+    return notes + ([f"outside of the repository, so that both sides run the same: {_named(shared)}"] if shared else [])
+
+
+def _named(files: Collection[str]) -> str:
+    shown = ", ".join(os.path.relpath(file) for file in list(files)[:SHOWN_FILES])
+    return shown + (f" and {len(files) - SHOWN_FILES} more" if len(files) > SHOWN_FILES else "")
 
 
 def _fresh(contest: Contest) -> range:
@@ -114,8 +135,10 @@ def _measure(parts: Sequence[_Round], orchestrator: Orchestrator) -> None:
 
 
 def _flagged(part: _Round, findings: Sequence[Finding]) -> list[Cell]:
+    """The rows in doubt; of an engine as a whole any row will do."""
     doubtful = {finding.cell for finding in findings if finding.word in ("fail", "inconclusive")}
-    return [row for row in part.rows if key(row) in doubtful]
+    first = {row.engine: row for row in reversed(part.rows)}
+    return [row for row in part.rows if key(row) in doubtful or (row.engine in doubtful and first[row.engine] is row)]
 
 
 def _sides(orchestrator: Orchestrator, row: Cell) -> tuple[Measurement, Measurement]:
@@ -124,12 +147,56 @@ def _sides(orchestrator: Orchestrator, row: Cell) -> tuple[Measurement, Measurem
     return before, now
 
 
-def _exact(contest: Contest, orchestrator: Orchestrator, configuration: Configuration) -> list[Finding]:
-    """Exact metrics against the other side's. What stopped working only while it was timed still has them."""
-    sides = [_sides(orchestrator, row) for row in contest.rows]
+def _counted(contest: Contest, orchestrator: Orchestrator, configuration: Configuration) -> list[Finding]:
+    """Exact metrics against the other side's; what fails is counted again on both."""
+
+    def count_again(doubtful: Collection[str]) -> list[Finding]:
+        again = [row for row in contest.rows if key(row) in doubtful]
+        orchestrator.count_exactly(both_sides(again), again=True)
+        return _exact(again, orchestrator, configuration)
+
+    findings = exact.confirmed(_exact(contest.rows, orchestrator, configuration), count_again)
+    return _doubted(findings, [_sides(orchestrator, row)[0] for row in contest.rows])
+
+
+def _exact(rows: Sequence[Cell], orchestrator: Orchestrator, configuration: Configuration) -> list[Finding]:
+    """Exact metrics as they are now, held against a baseline of those before. What is new has nothing before.
+
+    What stopped working only while it was timed still has them.
+    """
+    sides = [_sides(orchestrator, row) for row in rows]
     before, now = ([_as_inspected(side[place]) for side in sides] for place in (0, 1))
+    known = [measurement for measurement in before if not measurement.new]
+    lacking = {key(measurement.cell): measurement.message for measurement in before if measurement.new}
     here = orchestrator.run.environment
-    return exact.compare(baseline(before, here), now, described(here), configuration)
+    findings = exact.compare(baseline(known, here), now, described(here), configuration)
+    return [
+        msgspec.structs.replace(finding, detail=lacking[finding.cell]) if finding.code is FindingCode.NEW else finding
+        for finding in findings
+    ]
+
+
+def _doubted(findings: Sequence[Finding], before: Sequence[Measurement]) -> list[Finding]:
+    """The findings, with doubt about repairs that may be none.
+
+    If nothing of an engine, or of a workload file, worked before, then most likely the other revision was not built as
+    it must be, and nothing was compared.
+    """
+    working = [side.cell for side in before if not side.new and side.status not in BROKEN]
+    engines, files = {cell.engine for cell in working}, {cell.file for cell in working}
+    unproven = {
+        key(side.cell): side.message
+        for side in before
+        if side.cell.engine not in engines or (side.cell.file and side.cell.file not in files)
+    }
+    return [
+        msgspec.structs.replace(
+            finding, word="inconclusive", code=FindingCode.NEVER_WORKED, detail=unproven[finding.cell]
+        )
+        if finding.code is FindingCode.REPAIRED and finding.cell in unproven
+        else finding
+        for finding in findings
+    ]
 
 
 def _as_inspected(measurement: Measurement) -> Measurement:

@@ -6,13 +6,16 @@ In: measurements. Out: `gradmark-baseline.json`, sorted and the same on every wr
 import platform
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from statistics import median
+from typing import Annotated, TypeVar
 
 import msgspec
 
 from gradmark.errors import StoreError
 from gradmark.records import Cell, Environment, Measurement, Record
+from gradmark.records.decoding import UndecodableError, decoded, encoded
 from gradmark.records.metric import Metric, gated, metric, numbers
+from gradmark.records.quantities import Nanoseconds, Version
 from gradmark.store.writing import replace
 
 # History of the format of baseline files. A reader accepts every version up to its own.
@@ -20,6 +23,8 @@ from gradmark.store.writing import replace
 VERSION = 1
 FILE = Path("gradmark-baseline.json")
 Entry = TypeVar("Entry")
+# Whole numbers are written as such. Errors of a gradient reach 1e300, counts and bytes do not.
+Promised = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | Annotated[float, msgspec.Meta(ge=-1e300, le=1e300)]
 # Of errors: what is left of an exact gradient where the reference has more digits than a double.
 LEAST_ERROR = 1e-17
 
@@ -28,14 +33,15 @@ class Kept(Record, frozen=True, kw_only=True):
     """One cell: how it ended, and its exact metrics; one that could not be obtained is not there."""
 
     status: str = "ok"
-    metrics: dict[str, int | float] = {}
+    metrics: dict[str, Promised] = {}
+    scatter: dict[str, Promised] = {}  # by how much the same code differed from process to process, where it did
 
 
 class Times(Record, frozen=True, kw_only=True):
     """For information only: times of the whole iteration, and the machine that they come from."""
 
     machine: str
-    total_ns: dict[str, int | float]
+    total_ns: dict[str, Annotated[int, msgspec.Meta(ge=-(10**18), le=10**18)] | Nanoseconds]
 
 
 class Baseline(Record, frozen=True, kw_only=True):
@@ -44,11 +50,14 @@ class Baseline(Record, frozen=True, kw_only=True):
     environment: dict[str, str]
     cells: dict[str, Kept]
     times: Times | None = None
-    format_version: int = 1  # always written: a reader must know before it reads on
+    format_version: Version = 1  # always written: a reader must know before it reads on
 
 
 class _Version(msgspec.Struct):
-    format_version: int
+    format_version: Version
+
+
+_VERSION, _BASELINE = msgspec.json.Decoder(_Version), msgspec.json.Decoder(Baseline)
 
 
 def key(cell: Cell) -> str:
@@ -99,9 +108,9 @@ def described(environment: Environment) -> dict[str, str]:
     parts = dict.fromkeys(part for entry in gated() for part in entry.depends)
     packages = {name: _minor(environment.packages[name]) for name in parts if name in environment.packages}
     libc = " ".join(part for part in platform.libc_ver() if part)
-    python = environment.python.split()
+    system, python = (text.split() or ["unknown"] for text in (environment.os, environment.python))
     return {
-        "system": environment.os.split()[0],
+        "system": system[0],
         "machine": environment.machine,
         "cpu": environment.cpu,
         "libc": libc or "unknown",
@@ -114,10 +123,26 @@ def _minor(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
+def counts(measurement: Measurement) -> dict[str, list[float]]:
+    """The gated metrics of a measurement that could be obtained, as each process counted them."""
+    once = {name: [number.value] for name, number in numbers(measurement).items()}
+    known = once | (measurement.counts if measurement.status == "ok" else {})
+    return {entry.name: [rounded(entry, n) for n in known[entry.name]] for entry in gated() if entry.name in known}
+
+
 def metrics(measurement: Measurement) -> dict[str, float]:
-    """The gated metrics of a measurement, those that could be obtained."""
-    known = numbers(measurement)
-    return {entry.name: rounded(entry, known[entry.name].value) for entry in gated() if entry.name in known}
+    """The gated metrics of a measurement, of its typical process."""
+    return {name: rounded(metric(name), median(numbers)) for name, numbers in counts(measurement).items()}
+
+
+def scatter(measurement: Measurement) -> dict[str, float]:
+    """By how much its processes differ in each metric, where that is more than nothing."""
+    ranges = {name: (min(numbers), max(numbers)) for name, numbers in counts(measurement).items()}
+    return {
+        name: rounded(metric(name), highest - lowest)
+        for name, (lowest, highest) in ranges.items()
+        if highest - lowest > _nothing(metric(name), lowest)
+    }
 
 
 def rounded(entry: Metric, value: float) -> float:
@@ -135,9 +160,8 @@ def baseline(measurements: Sequence[Measurement], environment: Environment, befo
     cells = {}
     for measurement in measurements:
         name = key(measurement.cell)
-        known = old.cells[name].metrics if old is not None and name in old.cells else {}
-        now = {n: _settled(n, known.get(n), value) for n, value in metrics(measurement).items()}
-        cells[name] = Kept(status=measurement.status, metrics=now)
+        now = Kept(status=measurement.status, metrics=metrics(measurement), scatter=scatter(measurement))
+        cells[name] = _settled(old.cells[name], now) if old is not None and name in old.cells else now
     times = before.times if before is not None else None
     total = metric("total")
     if timed := {key(m.cell): rounded(total, ns) for m in measurements if (ns := total.number(m)) is not None}:
@@ -159,14 +183,32 @@ def joined(before: Baseline, renewed: Baseline, cells: Iterable[Cell]) -> Baseli
     return msgspec.structs.replace(renewed, cells=before.cells | renewed.cells, times=times)
 
 
-def _settled(name: str, before: float | None, now: float) -> float:
-    """A number that moved by nothing that counts stays as it was, so that writing again changes nothing."""
-    return before if before is not None and abs(now - before) <= metric(name).settled * before else now
+def _settled(before: Kept, now: Kept) -> Kept:
+    """A number that moved by nothing that counts stays as it was, so that writing again changes nothing.
+
+    So does its scatter: a few processes do not show that there is less of it.
+    """
+    settled, scatters = dict(now.metrics), dict(now.scatter)
+    for name, number in before.metrics.items():
+        scattered = before.scatter.get(name, 0.0)
+        if name in settled and abs(settled[name] - number) <= max(_nothing(metric(name), number), scattered):
+            settled[name] = number
+            if scattered > scatters.get(name, 0.0):
+                scatters[name] = scattered
+    return msgspec.structs.replace(now, metrics=settled, scatter=scatters)
+
+
+def _nothing(entry: Metric, number: float) -> float:
+    """By how much a number may move without any reason."""
+    return max(entry.settled * number, entry.resolution if number else 0.0)
 
 
 def save(kept: Baseline, path: Path) -> None:
     """Writes it sorted, a cell on a line: a diff then shows which cells changed, before and after."""
-    plain = {**msgspec.to_builtins(kept), "format_version": VERSION}
+    try:
+        plain = msgspec.json.decode(encoded(kept, _BASELINE)) | {"format_version": VERSION}
+    except UndecodableError as error:
+        raise StoreError(f"{path} was not written, as it could not be read again: {error}") from error
     parts = []
     for name in sorted(plain):
         whole = _line(plain[name])
@@ -192,13 +234,13 @@ def load(path: Path) -> Baseline:
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}") from error
     try:
-        version = msgspec.json.decode(data, type=_Version).format_version
+        version = decoded(_VERSION, data).format_version
         if version > VERSION:
             raise StoreError(
                 f"{path} has format {version}, this gradmark reads up to {VERSION}; install a newer gradmark"
             )
-        return msgspec.json.decode(data, type=Baseline)
-    except msgspec.MsgspecError as error:
+        return decoded(_BASELINE, data)
+    except UndecodableError as error:
         raise StoreError(
             f"{path} is no baseline, or is damaged: {error}; take it from version control, or make it again with "
             "`gradmark baseline update`"

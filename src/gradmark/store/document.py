@@ -10,30 +10,39 @@ import msgspec
 
 from gradmark.errors import StoreError
 from gradmark.records import FORMAT_VERSION, Code, Run
+from gradmark.records.decoding import UndecodableError, converted, decoded, encoded
+from gradmark.records.quantities import Version
 
 # How long blocks were where a file does not say.
 OLD_BLOCK_NS = 1_000_000
 
 
 class _Version(msgspec.Struct):
-    format_version: int = 1
+    format_version: Version = 1
+
+
+_VERSION, _RUN, _ANYTHING = msgspec.json.Decoder(_Version), msgspec.json.Decoder(Run), msgspec.json.Decoder()
 
 
 def packed(run: Run) -> bytes:
     """The document of a run, in the present format."""
-    return msgspec.json.encode(msgspec.structs.replace(run, format_version=FORMAT_VERSION))
+    try:
+        return encoded(msgspec.structs.replace(run, format_version=FORMAT_VERSION), _RUN)
+    except UndecodableError as error:
+        raise StoreError(f"run {run.id} cannot be kept, as it could not be read again: {error}") from error
 
 
 def read(data: bytes, path: Path) -> Run:
     """The run in a document of any format."""
     try:
-        version = msgspec.json.decode(data, type=_Version).format_version
+        version = decoded(_VERSION, data).format_version
         refuse_newer(version, path)
-        if version >= 3:
-            return msgspec.json.decode(data, type=Run)
-        return msgspec.convert(_renewed(msgspec.json.decode(data)), Run)
-    except msgspec.MsgspecError as error:
-        raise StoreError(f"{path} is not a run file, or is damaged: {error}; the file was not changed") from error
+        return decoded(_RUN, data) if version >= 3 else converted(_renewed(decoded(_ANYTHING, data)), Run)
+    except UndecodableError as error:
+        raise StoreError(
+            f"{path} is not a run file, or is damaged: {error}; the file was not changed: `gradmark list runs` shows "
+            "the others"
+        ) from error
 
 
 def refuse_newer(version: int, path: Path) -> None:
@@ -53,24 +62,29 @@ def _renewed(document: Any) -> Any:
         return document
     if isinstance(settings := document.get("settings"), dict):
         settings.setdefault("block_ns", OLD_BLOCK_NS)
-    measurements = [m for m in document.get("measurements") or () if isinstance(m, dict)]
+    measurements = _tables(document.get("measurements"))
     for part in measurements:
-        for holder in (part, *(part.get("samples") or ())):
-            if isinstance(holder, dict) and isinstance(holder.get("warnings"), list):
+        for holder in (part, *_tables(part.get("samples"))):
+            if isinstance(holder.get("warnings"), list):
                 holder["warnings"] = [_warning(text) for text in holder["warnings"]]
-    cells = [m.get("cell") for m in measurements]
-    with_shapes = [m.get("cell") for m in measurements if m.get("shapes")]
-    planned = [cell for cell in (*cells, *(document.get("planned") or ())) if isinstance(cell, dict)]
+    cells = _tables([m.get("cell") for m in measurements])
+    with_shapes = _tables([m.get("cell") for m in measurements if m.get("shapes")])
+    planned = [*cells, *_tables(document.get("planned"))]
     # A workload has one kind, so that what is known of one of its cells holds for all, measured or not.
     single = [cell for cell in planned if cell.get("dtype") == "float32"]
-    tensors = {_workload(cell) for cell in (*with_shapes, *single) if isinstance(cell, dict)}
+    tensors = {_workload(cell) for cell in (*with_shapes, *single)}
     for cell in planned:
         cell.setdefault("kind", "tensor" if _workload(cell) in tensors else "scalar")
     return document
 
 
-def _workload(cell: dict[str, Any]) -> tuple[Any, Any, Any]:
-    return cell.get("workload"), cell.get("suite"), cell.get("file")
+def _tables(values: Any) -> list[dict[str, Any]]:
+    """The tables in what should be a list of them."""
+    return [value for value in values if isinstance(value, dict)] if isinstance(values, list) else []
+
+
+def _workload(cell: dict[str, Any]) -> tuple[str, str, str]:
+    return str(cell.get("workload")), str(cell.get("suite")), str(cell.get("file"))
 
 
 def _warning(said: Any) -> Any:

@@ -10,16 +10,21 @@ import contextlib
 import os
 import time
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from gradmark.errors import StoreError
 from gradmark.records import FORMAT_VERSION, Cell, Environment, Record, Run, Settings
+from gradmark.records.decoding import UndecodableError, decoded, encoded
 from gradmark.records.event import Event, Finished, GrowingRun, Inspected, Sampled, Stopped
-from gradmark.store import document
+from gradmark.records.quantities import Moment, Version, Whole
+from gradmark.store import document, seal
 from gradmark.store.writing import replace, write_all
 
 EXTENSION = ".jsonl"
+# With what the first line of a journal begins, and no document does.
+BEGINNING = b'{"format_version":'
 # Each line goes to the system at once, so that a killed process loses nothing. Waiting for the disk protects from a
 # power failure only, and would disturb what is timed next: no more than a few seconds are at stake.
 SYNC_EVERY_S = 5.0
@@ -30,13 +35,13 @@ TRIES = 4
 class Header(Record, frozen=True, kw_only=True):
     """The first line: what a list of runs shows without reading on."""
 
-    format_version: int
+    format_version: Version
     id: str
-    started: str
+    started: Moment
     verb: str
     environment: Environment
     settings: Settings
-    cells: int  # how many are planned
+    cells: Whole  # how many are planned
     arguments: list[str] = []
     engines: list[str] = []
     workloads: list[str] = []
@@ -47,14 +52,15 @@ class Planned(Record, frozen=True, kw_only=True):
     """The second line."""
 
     planned: list[Cell]
+    seal: str = ""  # of the first line and the cells; none in older files
 
 
 class Tally(Record, frozen=True, array_like=True):
     """How far a run is."""
 
-    inspected: int = 0  # cells that were looked at, or known beforehand
-    ok: int = 0  # of these, those that work
-    samples: int = 0
+    inspected: Whole = 0  # cells that were looked at, or known beforehand
+    ok: Whole = 0  # of these, those that work
+    samples: Whole = 0
 
 
 class Line(Record, frozen=True, kw_only=True):
@@ -64,6 +70,7 @@ class Line(Record, frozen=True, kw_only=True):
     tally: Tally
 
 
+Packed = TypeVar("Packed", Header, Planned, Line)
 _HEADER, _PLANNED = msgspec.json.Decoder(Header), msgspec.json.Decoder(Planned)
 _LINE = msgspec.json.Decoder(Line)
 
@@ -147,7 +154,7 @@ class Journal:
 
     def __call__(self, event: Event) -> None:
         """Writes one event."""
-        line = _packed(event, self._progress.add(event))
+        line = _packed(Line(event=event, tally=self._progress.add(event)), _LINE)
         try:
             write_all(self._descriptor, line)
             now_s = time.monotonic()
@@ -243,23 +250,51 @@ def header(run: Run) -> Header:
 
 def lines(run: Run) -> bytes:
     """A whole run as the lines of a file."""
-    encode, progress = msgspec.json.encode, _Progress(msgspec.structs.replace(run, measurements=[]))
+    progress = _Progress(msgspec.structs.replace(run, measurements=[]))
     events: list[Event] = [Inspected(measurement=measurement) for measurement in run.measurements]
     if run.finished:
         events.append(Finished())
-    first = encode(header(run)) + b"\n" + encode(Planned(planned=run.planned)) + b"\n"
-    return first + b"".join(_packed(event, progress.add(event)) for event in events)
+    first = _packed(header(run), _HEADER)
+    planned = Planned(planned=run.planned, seal=seal.seal(_sealed(first, run.planned)))
+    after = b"".join(_packed(Line(event=event, tally=progress.add(event)), _LINE) for event in events)
+    return first + _packed(planned, _PLANNED) + after
 
 
-def _packed(event: Event, tally: Tally) -> bytes:
-    return msgspec.json.encode(Line(event=event, tally=tally)) + b"\n"
+def _sealed(first: bytes, planned: list[Cell]) -> bytes:
+    """What a seal covers: all that says what is run, and how."""
+    return first.rstrip(b"\n") + b"\n" + msgspec.json.encode(planned)
+
+
+def begun_here(path: Path) -> bool:
+    """Whether a run was begun by this user on this machine, so that going on with it runs nothing of a stranger's."""
+    first, _, rest = contents(path).partition(b"\n")
+    try:
+        second = decoded(_PLANNED, rest.partition(b"\n")[0])
+    except UndecodableError:  # a document has no seal
+        return False
+    return seal.holds(_sealed(first, second.planned), second.seal)
+
+
+def _packed(record: Packed, reader: "msgspec.json.Decoder[Packed]") -> bytes:
+    """A line, as its reader reads it again."""
+    try:
+        return encoded(record, reader) + b"\n"
+    except UndecodableError as error:
+        raise StoreError(f"a run file cannot hold this, as it could not be read again: {error}") from error
 
 
 def is_journal(data: bytes) -> bool:
-    """Whether a run file is made of lines, as against one document."""
+    """Whether a run file is made of lines, as against one document. One whose first line is damaged is, too."""
+    first, _, rest = data.partition(b"\n")
+    if not data.startswith(BEGINNING):
+        return False
+    return bool(rest) or _is_header(first)
+
+
+def _is_header(line: bytes) -> bool:
     try:
-        _HEADER.decode(data.partition(b"\n")[0])
-    except msgspec.MsgspecError:
+        decoded(_HEADER, line)
+    except UndecodableError:
         return False
     return True
 
@@ -276,9 +311,9 @@ def read(data: bytes, path: Path) -> tuple[Run, int]:
     growing = GrowingRun(begun)
     for number, part in enumerate(parts[2:], start=3):
         try:
-            growing.add(_LINE.decode(part).event)
-        except (msgspec.MsgspecError, KeyError) as error:
-            if number == len(parts) and isinstance(error, msgspec.MsgspecError):
+            growing.add(decoded(_LINE, part).event)
+        except (UndecodableError, KeyError) as error:
+            if number == len(parts) and isinstance(error, UndecodableError):
                 return growing.run, sum(map(len, parts[:-1]))
             reason = f"cell {error} was not inspected before" if isinstance(error, KeyError) else str(error)
             raise _damaged(path, number, reason) from error
@@ -305,7 +340,10 @@ def _begun(parts: list[bytes], path: Path) -> Run:
 
 def header_of(line: bytes, path: Path) -> Header:
     """The header in the first line of a file that is a journal."""
-    first = _HEADER.decode(line)
+    try:
+        first = decoded(_HEADER, line)
+    except UndecodableError as error:
+        raise _damaged(path, 1, str(error)) from error
     document.refuse_newer(first.format_version, path)
     return first
 
@@ -315,10 +353,12 @@ def planned_of(line: bytes, path: Path) -> list[Cell]:
     if not line.endswith(b"\n"):
         raise _damaged(path, 2, "the line is cut short")
     try:
-        return _PLANNED.decode(line).planned
-    except msgspec.MsgspecError as error:
+        return decoded(_PLANNED, line).planned
+    except UndecodableError as error:
         raise _damaged(path, 2, str(error)) from error
 
 
 def _damaged(path: Path, line: int, reason: str) -> StoreError:
-    return StoreError(f"{path} is damaged in line {line}: {reason}; the file was not changed")
+    return StoreError(
+        f"{path} is damaged in line {line}: {reason}; the file was not changed: mend the line, or move the file away"
+    )

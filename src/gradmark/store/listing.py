@@ -4,6 +4,7 @@ In: a folder. Out: for each file what was run and how far it got; of one that ca
 """
 
 import os
+import stat
 from pathlib import Path
 from typing import BinaryIO
 
@@ -11,6 +12,8 @@ import msgspec
 
 from gradmark.errors import StoreError
 from gradmark.records import Record, Settings
+from gradmark.records.decoding import UndecodableError, decoded
+from gradmark.records.quantities import Moment, Version
 from gradmark.store import document, journal
 
 # Formats 1 and 2 were single documents; what `--json FILE` writes still is.
@@ -69,14 +72,14 @@ class _Document(msgspec.Struct):
     """What a list needs of a run that is one document; the rest is passed over, not built."""
 
     id: str
-    started: str
+    started: Moment
     settings: Settings
     measurements: list[_Measurement]
     planned: list[_Cell] = []
     verb: str = "run"
     arguments: list[str] = []
     finished: bool = False
-    format_version: int = 1
+    format_version: Version = 1
 
 
 _LAST_LINE, _DOCUMENT = msgspec.json.Decoder(_LastLine), msgspec.json.Decoder(_Document)
@@ -105,13 +108,14 @@ def headers(folder: Path) -> list[Listed]:
 def listed(path: Path) -> Listed:
     """One run file; if it cannot be read, the problem."""
     try:
+        _refuse_special(path)
         with open(path, "rb") as file:
             first = _first_line(file)
-            if first is None or not journal.is_journal(first):
+            file.seek(len(first or b""))
+            second = file.readline()
+            if first is None or not journal.is_journal(first + second):
                 return _document(path)
             header = journal.header_of(first, path)
-            file.seek(len(first))
-            second = file.readline()
             journal.planned_of(second, path)  # without its plan a run cannot be read, whatever else it has
             run = _journal(path, header, _last_line(file, len(first) + len(second)))
             running = not run.finished and journal.in_use(file.fileno())
@@ -122,6 +126,13 @@ def listed(path: Path) -> Listed:
         return Listed(path=str(path), id=path.stem, problem=str(error))
 
 
+def _refuse_special(path: Path) -> None:
+    """Raises if to open the file might wait for ever: a pipe or a device with the name of a run."""
+    mode = os.stat(path).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise StoreError(f"{path} is a pipe or a device, not a run file; move it away")
+
+
 def _first_line(file: BinaryIO) -> bytes | None:
     """The first line with its end; None if there is none, as in a document."""
     data = b""
@@ -129,7 +140,7 @@ def _first_line(file: BinaryIO) -> bytes | None:
         data += block
         if b"\n" in block:
             return data[: data.index(b"\n") + 1]
-        if not data.startswith(b'{"format_version":'):  # headers do; documents may have megabytes in one line
+        if not data.startswith(journal.BEGINNING):  # headers do; documents may have megabytes in one line
             return None
     return None
 
@@ -144,8 +155,8 @@ def _last_line(file: BinaryIO, start: int) -> _LastLine | None:
         whole = file.read(end - begin).split(b"\n")[1 if begin > start else 0 : -1]
         for line in reversed(whole):
             try:
-                return _LAST_LINE.decode(line)
-            except msgspec.MsgspecError:
+                return decoded(_LAST_LINE, line)
+            except UndecodableError:
                 continue  # damaged
         if begin == start:
             return None
@@ -174,8 +185,8 @@ def _journal(path: Path, header: journal.Header, last: _LastLine | None) -> List
 def _document(path: Path) -> Listed:
     data = journal.contents(path)
     try:
-        run = _DOCUMENT.decode(data)
-    except msgspec.MsgspecError as error:
+        run = decoded(_DOCUMENT, data)
+    except UndecodableError as error:
         raise StoreError(f"not a run file, or damaged: {error}") from error
     document.refuse_newer(run.format_version, path)
     cells = run.planned or [measurement.cell for measurement in run.measurements]

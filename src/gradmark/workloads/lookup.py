@@ -1,7 +1,8 @@
 """Lookup: where workloads come from, and what is said of a file that cannot be loaded.
 
-In: a name, a module or a file. Out: workloads, or an error with the user's own line. Every worker imports this, so what
-only files and failures need is imported there.
+In: a name, a module or a file. Out: workloads, or an error with the user's own line. Files and installed packages are
+loaded in workers, and only there; others ask the catalogue. Every worker imports this, so what only files and failures
+need is imported there.
 """
 
 import contextlib
@@ -11,10 +12,11 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from gradmark.errors import SelectionError, WorkloadError
+from gradmark.errors import NoSuchWorkloadError, SelectionError, WorkloadError
 from gradmark.workloads.workload import Workload
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
     from pathlib import Path
 
 BUILT_IN = [f"gradmark.workloads.{name}" for name in ("scalar", "tensor", "networks", "operators", "tensor_operators")]
@@ -59,35 +61,48 @@ def available() -> list[Workload]:
     Their file is None: a worker finds them here again, as parts of the packages that they belong to. Read by its path,
     a module of a package cannot import its neighbours.
     """
+    return [*built_in(), *(workload for point in offers() for workload in offered_as(point))]
+
+
+def offers() -> "list[EntryPoint]":
+    """What installed packages say that they offer. Nothing of theirs is loaded."""
     import importlib.metadata
 
-    installed: list[Workload] = []
-    for point in importlib.metadata.entry_points(group=ENTRY_POINTS):
-        try:
-            offer = point.load()
-        except Exception as error:
-            raise WorkloadError(
-                f"the package that offers workloads as {point.value!r} is broken: {where_it_failed(error)}"
-            ) from error
-        defined = [offer] if isinstance(offer, Workload) else of_module(offer) if isinstance(offer, ModuleType) else []
-        if not defined:
-            raise WorkloadError(
-                f"the entry point {point.name} = {point.value!r} has no workloads; expected a module with workloads, "
-                "or one workload"
-            )
-        installed += defined
-    return [*built_in(), *(dataclasses.replace(workload, file=None) for workload in installed)]
+    return list(importlib.metadata.entry_points(group=ENTRY_POINTS))
 
 
-def file_of(workload: Workload) -> str | None:
-    """Where a worker finds a workload again: its file, or None for those that `available` has."""
-    if workload.file is None or any(other.function is workload.function for other in available()):
-        return None
-    return workload.file
+def offered_as(point: "EntryPoint") -> list[Workload]:
+    """The workloads of one entry point."""
+    try:
+        offer = point.load()
+    except (Exception, SystemExit) as error:
+        raise WorkloadError(f"{broken_package(point)}: {where_it_failed(error)}") from error
+    defined = [offer] if isinstance(offer, Workload) else of_module(offer) if isinstance(offer, ModuleType) else []
+    if not defined:
+        raise WorkloadError(
+            f"the entry point {point.name} = {point.value!r} has no workloads; expected a module with workloads, "
+            "or one workload"
+        )
+    return [dataclasses.replace(workload, file=None) for workload in defined]
+
+
+def broken_package(point: "EntryPoint") -> str:
+    """How an error about an installed package begins."""
+    return f"the package that offers workloads as {point.value!r} is broken"
 
 
 def from_file(path: "Path") -> list[Workload]:
     """The workloads of a user's file. What is wrong in it is shown with its own line."""
+    defined = of_module(module_of(path))
+    if not defined:
+        raise NoSuchWorkloadError(
+            f"{path} has no workload; decorate a function with @gradmark.workload(suite=…, stresses=…)"
+        )
+    return defined
+
+
+def module_of(path: "Path") -> ModuleType:
+    """The module that a user's file is."""
     import importlib.util
 
     if not path.is_file():
@@ -98,18 +113,17 @@ def from_file(path: "Path") -> list[Workload]:
         raise WorkloadError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    sys.path.insert(0, str(path.parent.resolve()))
+    folder = str(path.parent.resolve())  # now: the file may go to another folder
+    sys.path.insert(0, folder)
     try:
         with contextlib.redirect_stdout(sys.stderr):  # what it prints must not get into our output
             spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         raise WorkloadError(f"{path} cannot be loaded: {where_it_failed(error)}") from error
     finally:
-        sys.path.remove(str(path.parent.resolve()))
-    defined = of_module(module)
-    if not defined:
-        raise WorkloadError(f"{path} has no workload; decorate a function with @gradmark.workload(suite=…, stresses=…)")
-    return defined
+        with contextlib.suppress(ValueError):  # the file may have taken it away itself
+            sys.path.remove(folder)
+    return module
 
 
 def where_it_failed(error: BaseException) -> str:

@@ -14,7 +14,8 @@ from typing import Self
 
 from gradmark.errors import SelectionError
 from gradmark.records import Cell, Param
-from gradmark.workloads.workload import RESERVED, Point, Workload
+from gradmark.workloads.outline import Outline, Point
+from gradmark.workloads.workload import RESERVED, is_size
 
 GLOB = "*?["
 
@@ -53,7 +54,7 @@ class Row:
 class Selected:
     """A workload and what was asked for of it; what was not asked for is as usual."""
 
-    workload: Workload
+    workload: Outline
     sizes: Mapping[str, Sequence[Param]] = field(default_factory=dict)
     dtypes: Sequence[str] = ()
     devices: Sequence[str] = ()  # names or globs
@@ -85,7 +86,7 @@ class Selected:
         ).row
 
 
-def lists(workload: Workload, row: Row) -> bool:
+def lists(workload: Outline, row: Row) -> bool:
     """Whether a workload has every size of a row, with a value of its own that fits."""
     return all(
         key in workload.sizes and any(fnmatch.fnmatchcase(str(value), typed) for value in listed(workload, key))
@@ -94,7 +95,7 @@ def lists(workload: Workload, row: Row) -> bool:
     )
 
 
-def fitted(workload: Workload, row: Row) -> Selected:
+def fitted(workload: Outline, row: Row) -> Selected:
     """The workload with the values of a row, or an error that says what it has."""
     unknown = [key for key in row.values if key not in workload.sizes and key not in RESERVED]
     if unknown:
@@ -118,7 +119,7 @@ def fitted(workload: Workload, row: Row) -> Selected:
     )
 
 
-def listed(workload: Workload, key: str) -> list[Param]:
+def listed(workload: Outline, key: str) -> list[Param]:
     """The values of a size that full and quick runs have, smallest first; words in the order of the workload."""
     values = [*workload.sizes[key], *(point[key] for point in workload.points(full=False))]
     once = list(dict.fromkeys(values))
@@ -126,7 +127,7 @@ def listed(workload: Workload, key: str) -> list[Param]:
     return [*sorted(numbers), *(value for value in once if isinstance(value, str))]
 
 
-def _values(workload: Workload, key: str, row: Row) -> list[Param]:
+def _values(workload: Outline, key: str, row: Row) -> list[Param]:
     """The values that a row asks for: those of the workload that a glob matches, or the one that was typed."""
     typed, there = row.values[key], listed(workload, key)
     same = [value for value in there if str(value) == typed]
@@ -154,7 +155,7 @@ def _number(typed: str, key: str, there: Sequence[Param], row: Row) -> Param:
         number = int(typed) if whole else float(typed)
     except ValueError:
         number = math.nan
-    if not math.isfinite(number) or (least and number <= 0):
+    if not is_size(number) or (least and number <= 0):
         raise SelectionError(f"in {row.typed!r}, {key} must be {kind}{least}, such as {_shown(there)}; got {typed!r}")
     return number
 

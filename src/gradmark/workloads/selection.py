@@ -6,37 +6,44 @@ In: suites, names, globs, files, and rows as tables print them. Out: `Selected`,
 import dataclasses
 import difflib
 import fnmatch
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gradmark.errors import SelectionError
-from gradmark.workloads.lookup import available, from_file
+from gradmark.records import Settings
+from gradmark.workloads import catalogue
+from gradmark.workloads.outline import Outline
 from gradmark.workloads.row import Row, Selected, fitted, lists
-from gradmark.workloads.workload import Workload
+
+OfFile = Callable[[Path], list[Outline]]
 
 # What a run without a selection measures, less what is `extra`.
 DEFAULT_SUITES = ("scalar", "tensor")
 
 
-def select(patterns: Sequence[str], keyword: str | None = None) -> list[Workload]:
+def select(patterns: Sequence[str], keyword: str | None = None, settings: Settings = catalogue.USUAL) -> list[Outline]:
     """The workloads that the patterns name, once each, whatever sizes were asked for."""
-    return list({part.workload.name: part.workload for part in select_rows(patterns, keyword)}.values())
+    return list({part.workload.name: part.workload for part in select_rows(patterns, keyword, settings)}.values())
 
 
-def select_rows(patterns: Sequence[str], keyword: str | None = None) -> list[Selected]:
+def select_rows(
+    patterns: Sequence[str], keyword: str | None = None, settings: Settings = catalogue.USUAL
+) -> list[Selected]:
     """What the patterns name, in their order: a workload may come more than once, with other sizes.
 
     A pattern is a suite, a name, a glob or a file, `mine.py`; a row of one of these, `poly/n=777`, `matmul/n=*`,
     `mine.py:price/n=3`. `keyword` keeps rows with that text in their names. Without patterns: the suites that come with
-    gradmark, without what makes them long.
+    gradmark, without what makes them long. Files and installed packages are loaded under the limits of the settings.
 
     >>> [(part.workload.name, part.points(full=False)) for part in select_rows(["chain/f=tanh", "poly/n=777"])]
     [('chain', [{'f': 'tanh'}]), ('poly', [{'n': 777}])]
     """
-    known = available()
+    known = catalogue.available(settings)
+    of_file = functools.cache(lambda path: catalogue.of_file(path, settings))
     selected = [] if patterns else [Selected(w) for w in known if w.suite in DEFAULT_SUITES and not w.extra]
     for pattern in patterns:
-        selected += _matching(pattern, known)
+        selected += _matching(pattern, known, of_file)
     _refuse_namesakes([part.workload for part in selected])
     if keyword is None:
         return selected
@@ -48,13 +55,13 @@ def select_rows(patterns: Sequence[str], keyword: str | None = None) -> list[Sel
     return kept
 
 
-def _matching(pattern: str, known: Sequence[Workload]) -> list[Selected]:
+def _matching(pattern: str, known: Sequence[Outline], of_file: OfFile) -> list[Selected]:
     """The workloads of one pattern that have the sizes it names."""
     if pattern.endswith(".py"):
-        return [Selected(workload) for workload in from_file(Path(pattern))]
+        return [Selected(workload) for workload in of_file(Path(pattern))]
     file, separator, rest = pattern.rpartition(".py:")
     if separator:
-        known = from_file(Path(f"{file}.py"))
+        known = of_file(Path(f"{file}.py"))
     elif ".py/" in pattern:
         file, _, rest = pattern.rpartition(".py/")
         raise SelectionError(f"{pattern!r} names no workload; write {file}.py:NAME/{rest}")
@@ -77,18 +84,18 @@ def _matching(pattern: str, known: Sequence[Workload]) -> list[Selected]:
     return selected
 
 
-def _refuse_namesakes(workloads: Sequence[Workload]) -> None:
+def _refuse_namesakes(workloads: Sequence[Outline]) -> None:
     """Raises if two workloads of one name were selected: their rows could not be told apart."""
-    chosen: dict[str, Workload] = {}
+    chosen: dict[str, Outline] = {}
     for workload in workloads:
         other = chosen.setdefault(workload.name, workload)
         same = other is workload if workload.file is None else other.file == workload.file
         if not same:
-            places = " and ".join(w.file or str(w.function.__module__) for w in (other, workload))
+            places = " and ".join(w.file or w.module for w in (other, workload))
             raise SelectionError(f"two workloads are called {workload.name!r} ({places}); rename one")
 
 
-def _no_such(name: str, known: Sequence[Workload]) -> str:
+def _no_such(name: str, known: Sequence[Outline]) -> str:
     names = list(dict.fromkeys([w.name for w in known] + [w.suite for w in known]))
     near = difflib.get_close_matches(name, names, n=3)
     hint = (

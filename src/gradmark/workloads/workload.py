@@ -5,22 +5,23 @@ In: a decorated function of numbers or of arrays. Out: a `Workload`, which engin
 
 import functools
 import inspect
-import itertools
+import math
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
 from gradmark.errors import WorkloadError
 from gradmark.records import Param
+from gradmark.workloads.outline import Outline, Point, Sizes
 
 Inputs = Callable[..., Sequence[float]]
-Sizes = Mapping[str, Sequence[Param]]
-Point = dict[str, Param]
 # Tensors are float32 where nothing else is said: it is what most of them are in practice, so it comes first.
 DTYPES = ("float32", "float64")
 # Parts of a row's name that are no sizes: `matmul/n=8/dtype=float64/device=cuda`.
 RESERVED = ("dtype", "device")
+# Of a size, and of what a workload counts: run files keep no larger whole numbers.
+LARGEST_SIZE, LARGEST_COUNT, LARGEST_WORK = 2**63 - 1, 2**53, 1e30
 
 
 def _one_input(draw: random.Random) -> list[float]:
@@ -28,44 +29,22 @@ def _one_input(draw: random.Random) -> list[float]:
     return [draw.uniform(0.5, 1.0)]
 
 
-@dataclass(frozen=True)
-class Workload:
+@dataclass(frozen=True, kw_only=True)
+class Workload(Outline):
     """What is differentiated. Call it with a namespace of operations and its inputs."""
 
-    name: str
-    suite: str
-    stresses: str
     function: Callable[..., Any]
-    sizes: Sizes = field(default_factory=dict)
-    quick: Sizes | Sequence[Point] = field(default_factory=dict)
     inputs: Inputs = _one_input
     arrays: Callable[..., Sequence[Any]] | None = None
     fixed: Sequence[str] = ()
-    dtypes: Sequence[str] = ("float64",)
     operations: Callable[..., int] | None = None
     flops: Callable[..., float] | None = None
     bytes: Callable[..., float] | None = None
     gradient: Callable[..., Sequence[Any]] | None = None
-    also: Sequence[str] = ()
-    extra: bool = False
-    file: str | None = None
 
     def __call__(self, ops: Any, *inputs: Any, **params: Param) -> Any:
         """The function itself."""
         return self.function(ops, *inputs, **params)
-
-    @property
-    def kind(self) -> Literal["scalar", "tensor"]:
-        """Whether its inputs are numbers or arrays."""
-        return "scalar" if self.arrays is None else "tensor"
-
-    def points(self, *, full: bool = True) -> list[Point]:
-        """Every combination of sizes, smallest first; with full off, the quick ones."""
-        fewer = {} if full else self.quick
-        if not isinstance(fewer, Mapping):
-            return [dict(point) for point in fewer]
-        sizes = {**self.sizes, **fewer}
-        return [dict(zip(sizes, values, strict=True)) for values in itertools.product(*sizes.values())]
 
     def draw(self, seed: int, params: Mapping[str, Param], dtype: str = "float64") -> list[Any]:
         """The inputs: the same for the same seed, on every machine. Floats, or arrays of the dtype."""
@@ -105,15 +84,28 @@ class Workload:
 
     def count(self, params: Mapping[str, Param]) -> int | None:
         """Operations of one evaluation, where the workload declares them: of numbers, or calls on arrays."""
-        return None if self.operations is None else int(self.operations(**_wanted(self.operations, params)))
+        if self.operations is None:
+            return None
+        return int(self._counted("operations", self.operations(**_wanted(self.operations, params)), LARGEST_COUNT))
 
     def work(self, params: Mapping[str, Param], dtype: str) -> tuple[float | None, float | None]:
         """Flops and bytes of one value and gradient, each where the workload declares it."""
         itemsize = {"float32": 4}.get(dtype, 8)
+        flops = None if self.flops is None else self.flops(**_wanted(self.flops, params))
+        moved = None if self.bytes is None else itemsize * self.bytes(**_wanted(self.bytes, params))
         return (
-            None if self.flops is None else float(self.flops(**_wanted(self.flops, params))),
-            None if self.bytes is None else float(itemsize * self.bytes(**_wanted(self.bytes, params))),
+            None if flops is None else float(self._counted("flops", flops, LARGEST_WORK)),
+            None if moved is None else float(self._counted("bytes", moved, LARGEST_WORK)),
         )
+
+    def _counted(self, what: str, count: Any, most: float) -> Any:
+        """A count that the workload declares; an error if it cannot be one."""
+        if isinstance(count, str | bool) or not 0 <= count <= most:
+            raise WorkloadError(
+                f"workload {self.name}: {what} must be a number from 0 to {most:.0e}, got {count!r}; correct the "
+                f"function that {what}= was given"
+            )
+        return count
 
 
 def parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
@@ -162,13 +154,28 @@ def _source(function: Callable[..., Any]) -> str | None:
         return None
 
 
+def is_size(number: float) -> bool:
+    """Whether a number can be a size: run files keep neither infinity nor longer whole numbers.
+
+    >>> is_size(1000), is_size(2.5e20), is_size(float("inf")), is_size(10**20)
+    (True, True, False, False)
+    """
+    return -LARGEST_SIZE <= number <= LARGEST_SIZE if isinstance(number, int) else math.isfinite(number)
+
+
 def _plain(name: str, key: str, values: Sequence[Any]) -> list[Param]:
     """Sizes as plain numbers and words; NumPy's numbers become Python's."""
     sizes: list[Param] = []
     for value in values:
         plain = value.item() if hasattr(value, "item") else value
-        if isinstance(plain, bool) or not isinstance(plain, int | float | str) or plain != plain:
-            raise WorkloadError(f"workload {name}: size {key} must be numbers or words, got {value!r}")
+        is_number = isinstance(plain, int | float) and not isinstance(plain, bool) and is_size(plain)
+        if not is_number and not isinstance(plain, str):
+            raise WorkloadError(
+                f"workload {name}: size {key} must be numbers or words, numbers finite and of at most 64 bits, got "
+                f"{value!r}"
+            )
+        if isinstance(plain, str):
+            _refuse_words(**{f"size {key}": plain})
         if isinstance(plain, str) and ("/" in plain or not plain):
             raise WorkloadError(
                 f"workload {name}: size {key} has the value {plain!r}; row names are split at '/': use another word"
@@ -177,10 +184,25 @@ def _plain(name: str, key: str, values: Sequence[Any]) -> list[Param]:
     return sizes
 
 
+def _refuse_words(**given: Any) -> None:
+    """Raises for names that are no text, or that no file can keep."""
+    for what, word in given.items():
+        if not isinstance(word, str):
+            raise WorkloadError(f"a workload's {what} must be a word, such as {what}='mine'; got {word!r}")
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise WorkloadError(
+                f"a workload's {what} must be text that UTF-8 has, got {word!r}; write it without surrogates"
+            ) from None
+
+
 def _checked(
     name: str, function: Callable[..., Any], sizes: Sizes, quick: Sizes | Sequence[Point], more: dict[str, Any]
 ) -> None:
     """Raises for what contradicts itself."""
+    for key in sizes:
+        _refuse_words(size=key)
     taken = [key for key in sizes if key in RESERVED]
     if taken:
         raise WorkloadError(f"workload {name}: a size cannot be called {taken[0]}: row names use that word; rename it")
@@ -243,6 +265,7 @@ def workload(
 
     def decorate(function: Callable[..., Any]) -> Workload:
         title = name or str(_innermost(function).__name__)
+        _refuse_words(name=title, suite=suite, stresses=stresses)
         _checked(title, function, sizes or {}, quick or {}, more)
 
         def plain(values: Sizes) -> dict[str, list[Param]]:
@@ -257,6 +280,8 @@ def workload(
             quick=plain(quick or {})
             if quick is None or isinstance(quick, Mapping)
             else [{key: _plain(title, key, [value])[0] for key, value in point.items()} for point in quick],
+            kind="scalar" if more.get("arrays") is None else "tensor",
+            module=str(getattr(function, "__module__", "")),
             file=_source(function),
             **({"dtypes": DTYPES} if "arrays" in more else {}) | more,
         )

@@ -2,6 +2,9 @@ cimport cython
 from tapegrad.scalar.freezing cimport Frozen
 from tapegrad.scalar.replaying cimport Broken, Workspace
 
+# Of BLOCK numbers at once, with vector maths; for tapegrad/special.pyx.
+cdef void erf_of_block(double *out, const double *numbers) noexcept nogil
+
 @cython.final
 cdef class Batch:
     cdef Frozen frozen

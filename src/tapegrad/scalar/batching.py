@@ -13,15 +13,21 @@ from cython.cimports.libc.stdint import int32_t
 from cython.cimports.libc.string import memset
 from cython.cimports.tapegrad.scalar.counter import take
 from cython.cimports.tapegrad.scalar.freezing import Frozen
-from cython.cimports.tapegrad.scalar.kernels import BLOCK, backward_block, forward_block, vector_maths
+from cython.cimports.tapegrad.scalar.kernels import BLOCK, backward_block, erf_block, forward_block, vector_maths
 from cython.cimports.tapegrad.scalar.replaying import Broken, Workspace, first_broken, nothing_broken, pointer_of
 
 from tapegrad.errors import InputError
+
+ARRAY = numpy.ndarray
 
 
 def vector_library():
     """Which vector maths batches use on this machine."""
     return vector_maths().decode()
+
+
+def erf_of_block(out: cython.p_double, numbers: cython.pointer(cython.const[cython.double])) -> cython.void:
+    erf_block(out, numbers)
 
 
 @cython.cfunc
@@ -82,7 +88,8 @@ class Batch:
 
     def __cinit__(self, frozen: Frozen, rooms: list, shape: list, inner: list, points, threads: cython.Py_ssize_t):
         if (
-            points.dtype != numpy.float64
+            type(points) is not ARRAY
+            or points.dtype != numpy.float64
             or not points.flags.c_contiguous
             or not points.flags.aligned
             or points.size != len(points) * frozen.inputs_size
@@ -146,7 +153,9 @@ class Batch:
         """Takes points until none is left. What goes wrong is kept for the thread that called, which listens to
         Ctrl-C."""
         try:
-            room: Workspace = self.rooms.pop() if self.rooms else Workspace(self.frozen.size, self.frozen.rooms, BLOCK)
+            room: Workspace = self.rooms.pop() if self.rooms else Workspace(self.frozen, True)
+            if room is None or room.frozen is not self.frozen or room.points != BLOCK:
+                raise InputError("expected workspaces of this program, for blocks")
             broken: Broken
             with cython.nogil:
                 broken = self.take_turns(room, listens)

@@ -9,9 +9,9 @@ from cython.cimports.libc.stdint import int32_t, uint8_t
 from cython.cimports.libc.stdlib import calloc, free, malloc
 from cython.cimports.tapegrad.scalar.kernels import ADD, CC, CV, FRESH_LHS, FRESH_RHS, INPUT, VC, VV, WHERE
 from cython.cimports.tapegrad.scalar.recording import Guard, Recording, Store
-from cython.cimports.tapegrad.scalar.variables import Var
+from cython.cimports.tapegrad.scalar.variables import Var, check_owner
 
-from tapegrad.errors import StaleVarError
+from tapegrad.errors import InputError, StaleVarError
 
 
 @cython.cclass
@@ -226,26 +226,41 @@ class Freezer:
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def check(self, x: Var) -> cython.int:
-        if x.store is not self.source or (x.index >= 0 and x.generation != self.source.generation):
-            raise StaleVarError("a Var is not of this recording; the tape was reset while it was being frozen")
+    def check(self, what: str, given: list) -> cython.int:
+        """Raises unless all are Vars of this recording, and there is one."""
+        if not given:
+            raise InputError(f"expected at least one Var as {what}, got none")
+        for x in given:
+            if type(x) is not Var:
+                raise InputError(f"expected Vars of this tape as {what}, got {type(x).__name__}: {x!r:.60}")
+            check_owner(self.source, x)
         return 0
 
-    def run(self, inputs: list, outputs: list):
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def run(self, inputs: list, outputs: list) -> cython.int:
+        """Checks what it is given, here, where no Python code can run between check and use, and copies."""
         source: cython.pointer(Store) = self.source
         frozen: Frozen = self.frozen
         i: cython.Py_ssize_t
         k: cython.Py_ssize_t
         x: Var
-        # Checked here again, where no Python code can run between check and use.
-        if source.size != frozen.most or source.size != self.count or source.guards_size != frozen.most_guards:
+        if (
+            source.size != frozen.most
+            or source.size != self.count
+            or source.guards_size != frozen.most_guards
+            or len(inputs) != frozen.inputs_size
+            or len(outputs) != frozen.outputs_size
+        ):
             raise StaleVarError("the tape changed while it was being frozen; freeze again")
-        for x in inputs:
-            self.check(x)
-        for x in outputs:
-            self.check(x)
+        self.check("inputs", inputs)
+        self.check("outputs", outputs)
         for k in range(len(inputs)):
             x = inputs[k]
+            if x.index < 0 or source.ops[x.index] != INPUT:
+                raise InputError(f"an input must come from tape.var(...); {x!r} is a constant or a result")
+            if self.active[x.index]:
+                raise InputError(f"{x!r} is given twice among the inputs; give each variable once")
             self.active[x.index] = True
             self.place[x.index] = cython.cast(int32_t, k)
             frozen.ops[k] = INPUT
@@ -273,6 +288,7 @@ class Freezer:
             else:
                 frozen.outputs[k] = -1 - self.immediate(x.number)
         frozen.removed = source.size - source.inputs - (frozen.size - len(inputs))
+        return 0
 
 
 # ---- rooms for adjoints ----------------------------------------------------------------------------------------

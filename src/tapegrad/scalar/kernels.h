@@ -95,4 +95,7 @@ void forward_block(const struct code *code, double *values, ptrdiff_t begin, ptr
 void backward_block(const struct code *code, const double *values, double *adjoints, ptrdiff_t end);
 const char *vector_maths(void);
 
+/* erf of BLOCK numbers. */
+void erf_block(double *out, const double *in);
+
 #endif

@@ -26,3 +26,4 @@ cdef extern from "kernels.h" nogil:
     void forward_block(const code *program, double *values, ptrdiff_t begin, ptrdiff_t end)
     void backward_block(const code *program, const double *values, double *adjoints, ptrdiff_t end)
     const char *vector_maths()
+    void erf_block(double *out, const double *in_)

@@ -14,12 +14,13 @@ from cython.cimports.libc.stdint import int32_t
 from cython.cimports.libc.string import memset
 from cython.cimports.tapegrad.scalar.batching import Batch
 from cython.cimports.tapegrad.scalar.freezing import Frozen
-from cython.cimports.tapegrad.scalar.kernels import INPUT, backward_1, forward_1
+from cython.cimports.tapegrad.scalar.kernels import backward_1, forward_1
 from cython.cimports.tapegrad.scalar.recording import Guard, Recording
 from cython.cimports.tapegrad.scalar.replaying import Broken, Workspace, first_broken, pointer_of, raise_broken
-from cython.cimports.tapegrad.scalar.variables import Var, as_number, check_owner
+from cython.cimports.tapegrad.scalar.variables import Var, as_number
 
 from tapegrad.errors import InputError
+from tapegrad.masks import refuse_masked
 from tapegrad.scalar.stats import ProgramStats
 
 
@@ -32,17 +33,6 @@ def listed(what: str, given: object) -> list:
         return list(given)
     except TypeError:
         raise InputError(f"expected a Var, or a sequence of them, as {what}, got {given!r:.60}") from None
-
-
-@cython.cfunc
-def check_vars(what: str, found: list, tape: Recording) -> cython.void:
-    """Raises unless all are Vars of this tape."""
-    if not found:
-        raise InputError(f"expected at least one Var as {what}, got none")
-    for x in found:
-        if type(x) is not Var:
-            raise InputError(f"expected Vars of this tape as {what}, got {type(x).__name__}: {x!r:.60}")
-        check_owner(cython.address(tape.store), x)
 
 
 @cython.final
@@ -75,18 +65,8 @@ class Program:
         # both lists first: making them may run a user's code
         arguments: list = listed("inputs", inputs)
         results: list = listed("outputs", outputs)
-        check_vars("inputs", arguments, tape)
-        check_vars("outputs", results, tape)
-        x: Var
-        seen: set = set()
-        for x in arguments:
-            if x.index < 0 or tape.store.ops[x.index] != INPUT:
-                raise InputError(f"an input must come from tape.var(...); {x!r} is a constant or a result")
-            if x.index in seen:
-                raise InputError(f"{x!r} is given twice among the inputs; give each variable once")
-            seen.add(x.index)
         self.frozen = Frozen(tape, arguments, results)
-        self.point = Workspace(self.frozen.size, self.frozen.size, 1)
+        self.point = Workspace(self.frozen, False)
         self.blocks = []
 
     # ---- one point -------------------------------------------------------------------------------------------
@@ -178,6 +158,8 @@ class Program:
         has several outputs.
         """
         points = numpy.asarray(x)
+        if points is not x:  # a plain array is taken as it is
+            refuse_masked(x)
         if points.dtype.kind not in "fiub":
             raise InputError(f"expected an array of real numbers, got dtype {points.dtype}")
         points = numpy.require(points, numpy.float64, ["C_CONTIGUOUS", "ALIGNED"])

@@ -3,6 +3,8 @@ from tapegrad.scalar.freezing cimport Frozen
 
 @cython.final
 cdef class Workspace:
+    cdef Frozen frozen  # whose values and adjoints it has room for
+    cdef Py_ssize_t points
     cdef void *memory
     cdef double *values
     cdef double *adjoints

@@ -9,7 +9,7 @@ from cython.cimports.cpython.buffer import PyBUF_C_CONTIGUOUS, PyBuffer_Release,
 from cython.cimports.libc.stdint import uintptr_t
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.tapegrad.scalar.freezing import Frozen
-from cython.cimports.tapegrad.scalar.kernels import LT, evaluate
+from cython.cimports.tapegrad.scalar.kernels import BLOCK, LT, evaluate
 from cython.cimports.tapegrad.scalar.recording import Guard
 
 from tapegrad.errors import GuardError
@@ -19,16 +19,19 @@ COMPARISONS = ("<", "<=", "==", "!=")  # in the order of the opcodes LT, LE, EQ,
 
 @cython.cclass
 class Workspace:
-    """Values and adjoints of a program for some points at a time, aligned to 64 bytes, a cache line."""
+    """Values and adjoints of a program, for one point or for a block of them, aligned to 64 bytes, a cache line."""
 
-    def __cinit__(self, values: cython.Py_ssize_t, adjoints: cython.Py_ssize_t, points: cython.Py_ssize_t):
-        count: cython.size_t = (values + adjoints) * points + 8
-        self.memory = malloc(count * 8)
+    def __cinit__(self, frozen: Frozen, block: cython.bint):
+        self.frozen = frozen
+        self.points = BLOCK if block else 1
+        # one point has an adjoint for each value; in a block, values that are not needed at once share rooms
+        count: cython.size_t = frozen.size + (frozen.rooms if block else frozen.size)
+        self.memory = malloc((count * self.points + 8) * 8)
         if self.memory is cython.NULL:
-            raise MemoryError(f"no memory for {points} points of a program with {values} values")
+            raise MemoryError(f"no memory for {self.points} points of a program with {frozen.size} values")
         start: uintptr_t = (cython.cast(uintptr_t, self.memory) + 63) & ~cython.cast(uintptr_t, 63)
         self.values = cython.cast(cython.p_double, start)
-        self.adjoints = self.values + values * points
+        self.adjoints = self.values + frozen.size * self.points
 
     def __dealloc__(self):
         free(self.memory)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from tapegrad.errors import DtypeError, InputError, ShapeError
+from tapegrad.masks import refuse_masked
 from tapegrad.tensor.namespaces import Array, namespace
 from tapegrad.tensor.rules import elementwise, neural, products, reductions, shapes, windows
 from tapegrad.tensor.tensor import Tensor, _plain, apply, operand
@@ -150,7 +151,11 @@ def clip(x: Value, low: float | Array | None = None, high: float | Array | None 
     for bound in (low, high):
         if isinstance(bound, Tensor) and bound.requires_grad:
             raise InputError("clip takes its bounds as constants; use maximum and minimum for bounds with gradients")
-    return apply(elementwise.CLIP, (x,), (_plain(low), _plain(high)))
+    return apply(elementwise.CLIP, (x,), (_bound(low), _bound(high)))
+
+
+def _bound(value: Any) -> Any:
+    return None if value is None else operand(_plain(value))
 
 
 def sum(x: Value, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -250,10 +255,14 @@ def expand_dims(x: Value, axis: int | tuple[int, ...]) -> Tensor:
 def squeeze(x: Value, axis: Axis = None) -> Tensor:
     """Without axes of length 1: all of them, or these."""
     shape = _shape(x)
+    if not (shape or axis is None or isinstance(axis, tuple)) and _integer(axis, "an axis") in (0, -1):
+        axis = None  # NumPy takes them of a tensor without axes too
     axes = range(len(shape)) if axis is None else [_axis(a, len(shape)) for a in _sequence(axis)]
     for a in axes:
         if axis is not None and shape[a] != 1:
             raise ShapeError(f"cannot squeeze axis {a} of shape {shape}: its length is not 1")
+    if axis is not None and len(set(axes)) < len(axes):
+        raise ShapeError(f"squeeze got an axis twice: {axis}")
     return apply(shapes.RESHAPE, (x,), tuple(n for k, n in enumerate(shape) if not (k in axes and n == 1)))
 
 
@@ -272,6 +281,7 @@ def concatenate(xs: Sequence[Value], axis: int = 0) -> Tensor:
 
 def stack(xs: Sequence[Value], axis: int = 0) -> Tensor:
     """Tensors of one shape along a new axis."""
+    xs = tuple(xs)
     unlike = {_shape(x) for x in xs}
     if len(unlike) != 1:
         raise ShapeError(f"stack wants tensors of one shape, got {sorted(unlike)}; concatenate takes unlike ones")
@@ -316,6 +326,8 @@ def _integers(value: Value, what: str, copy: bool = True) -> Array:
     """Indices or labels as an array of integers, of our own if a rule will use it: nobody can change it then."""
     plain = _plain(value)
     xp = namespace(plain)
+    if type(plain) is not xp.ndarray:
+        refuse_masked(plain)
     made = xp.array(plain) if copy else plain if type(plain) is xp.ndarray else xp.asarray(plain)
     if made.dtype.kind not in "iu":
         raise DtypeError(f"expected {what} of integers, got dtype {made.dtype}; convert them with astype(int)")

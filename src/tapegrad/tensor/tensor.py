@@ -18,6 +18,7 @@ from tapegrad.errors import (
     ShapeError,
     TapegradError,
 )
+from tapegrad.masks import refuse_masked
 from tapegrad.tensor.backward import propagate, stats
 from tapegrad.tensor.exposure import expose, expose_views, exposed, watch
 from tapegrad.tensor.instruction import Instruction, Leaf, Primitive, TensorStats
@@ -102,6 +103,7 @@ class Tensor:
 
     @data.setter
     def data(self, array: Any) -> None:
+        refuse_masked(array)
         made = namespace(array).array(array, dtype=self._array.dtype)
         if made.shape != self._array.shape:
             raise ShapeError(f"expected new data of shape {self._array.shape}, got {made.shape}; make a new Tensor")
@@ -134,6 +136,7 @@ class Tensor:
         if type(self._node) is not Leaf:
             raise ConstantError("only a tensor made with requires_grad=True has a gradient")
         if value is not None:
+            refuse_masked(value)
             value = namespace(value).array(value, dtype=self._array.dtype)
             if value.shape != self.shape:
                 raise ShapeError(f"expected a gradient of shape {self.shape}, got {value.shape}")
@@ -210,7 +213,10 @@ class Tensor:
                 )
             seed = xp.ones(self.shape, self.dtype) if self.shape else self.dtype.type(1)
         else:
-            seed = xp.asarray(seed._array if isinstance(seed, Tensor) else seed, dtype=self.dtype)
+            given = seed._array if isinstance(seed, Tensor) else seed
+            seed = xp.asarray(given, dtype=self.dtype)
+            if seed is not given:  # a plain array is taken as it is
+                refuse_masked(given)
             if seed.shape != self.shape:
                 raise ShapeError(f"expected a seed of shape {self.shape}, got {seed.shape}")
         propagate(self._node, seed, retain)
@@ -324,9 +330,9 @@ class Tensor:
 
     def transpose(self, *axes: Any) -> "Tensor":
         """The axes in another order; reversed if none is given."""
-        if len(axes) == 1 and not isinstance(axes[0], int):
-            axes = axes[0]
-        return apply(shapes.TRANSPOSE, (self,), axes or None)
+        order = axes[0] if len(axes) == 1 and (axes[0] is None or hasattr(axes[0], "__iter__")) else axes or None
+        # as a tuple of our own: nobody can change it before backward
+        return apply(shapes.TRANSPOSE, (self,), None if order is None else tuple(order))
 
     @property
     def T(self) -> "Tensor":  # noqa: N802  NumPy's name
@@ -344,6 +350,8 @@ def _as_array(value: Any, *, copy: bool, wrong: type[TapegradError]) -> Array:
     xp = namespace(value)
     if isinstance(value, xp.ndarray) and type(value) is not xp.ndarray:
         raise OperandError(f"expected a plain array, got {type(value).__name__}, whose operators mean something else")
+    if isinstance(value, (list, tuple)):
+        refuse_masked(value)
     try:
         made = xp.array(value) if copy else xp.asarray(value)
     except ValueError as error:
@@ -367,7 +375,10 @@ def _index(index: Any) -> Any:
     if type(index) is Tensor:
         index = index._array
     if type(index) is list or hasattr(index, "shape"):
-        return namespace(index).array(index)
+        xp = namespace(index)
+        if type(index) is not xp.ndarray:
+            refuse_masked(index)
+        return xp.array(index)
     return index
 
 
@@ -443,7 +454,9 @@ def apply(primitive: Primitive, operands: tuple[Any, ...], settings: Any = None)
             result = primitive.forward(instruction, arrays[0], arrays[1])
         else:
             result = primitive.forward(instruction, *arrays)
-    except (ValueError, IndexError, TypeError) as error:
+    except (ValueError, IndexError, TypeError, OverflowError) as error:
+        if settings is None and isinstance(error, OverflowError):
+            raise  # of a number among the operands; of an axis it is one that does not fit
         raise refusal(primitive, arrays, settings, error) from error
     made = Tensor.__new__(Tensor)
     made._array = result

@@ -260,3 +260,9 @@ def test_runs_of_six_and_of_twelve_processes():
     seen = difference(msgspec.structs.replace(old, samples=samples), new)
     assert (seen.verdict, seen.time.processes, seen.time.first) == ("slower", (11, 6), 1006.0)
     assert seen.time.p_value == pytest.approx(2 / math.comb(17, 6))
+
+
+def test_times_whose_ratio_is_no_number():
+    """Seen: `math domain error` for a run file with a block of 1e-320 ns."""
+    found = compare("total", [1e-320, 5.0], [6.0, 7.0])
+    assert (found.typical, found.p_value) == (None, 1.0)

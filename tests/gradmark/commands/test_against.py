@@ -1,6 +1,8 @@
 """`check --against` for a user's engine in a repository of its own."""
 
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,18 +30,22 @@ def git(*arguments):
 
 
 @pytest.fixture
-def repository(gradmark, tmp_path):
+def repository(gradmark, tmp_path, monkeypatch):
     """An engine that does not record constants, committed; the build command does nothing."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
     Path("pyproject.toml").write_text(
         '[tool.gradmark]\nengines = ["mine:Mine"]\nselect = ["constants"]\nbuild = ""\n'
-        '[tool.gradmark.budgets]\ntime = "900%"\n'  # on a busy machine two pairs are little
+        # on a busy machine two pairs are little
+        '[tool.gradmark.budgets]\ntime = "900%"\nimport = "900%"\nprepare = "9s"\nfirst_call = "9s"\n'
     )
     Path("mine.py").write_text(ENGINE.format(False, ""))
     Path(".gitignore").write_text("/.gradmark/\n")
     git("init")
     git("add", ".")
     git("commit", "-m", "first")
-    return gradmark
+    yield gradmark
+    for name in ("mine", "beside"):  # of another folder in the next test
+        sys.modules.pop(name, None)
 
 
 @pytest.mark.slow
@@ -57,6 +63,62 @@ def test_a_change_of_the_engine_is_seen(repository):
     called = repository(*CHECK, "--against", "HEAD")
     assert called.code == 1
     assert "fail         constants/n=1000@mine:Mine tape_instructions: 10 → 1000" in called.out
+
+
+WORKLOAD = """
+import gradmark, mine
+
+@gradmark.workload(suite="own", stresses="a product")
+def squared(ops, x):
+    return x * x
+"""
+
+
+@pytest.mark.slow
+def test_a_wrong_gradient_of_an_engine_that_the_workload_imports(repository):
+    """The workload's folder comes first on the path: the other revision must have its own."""
+    Path("bench.py").write_text(WORKLOAD)
+    git("add", ".")
+    git("commit", "-m", "a workload")
+    assert repository(*CHECK, "bench.py", "--against", "HEAD").code == 0
+    wrong = "\n    def prepare(self, workload, inputs, params):\n        import dataclasses\n"
+    wrong += "        session = super().prepare(workload, inputs, params)\n        gradients = session.gradients\n"
+    wrong += "        scaled = lambda: [g * (1 + 1e-7) for g in gradients()]\n"
+    wrong += "        return dataclasses.replace(session, gradients=scaled)\n"
+    Path("mine.py").write_text(ENGINE.format(False, "") + wrong)
+    called = repository(*CHECK, "bench.py", "--against", "HEAD")
+    assert called.code == 1
+    assert "squared@mine:Mine of bench.py gradient_error: " in called.out
+    assert "wrong-gradient, was ok" in called.out
+
+
+@pytest.mark.slow
+def test_a_workload_that_is_new_or_changed_is_told(repository):
+    Path("bench.py").write_text(WORKLOAD)
+    called = repository(*CHECK, "bench.py", "--against", "HEAD")
+    assert called.code == 0
+    assert called.out.splitlines()[0] == (
+        "new          squared@mine:Mine of bench.py: nothing to compare with in the other revision: there is no file "
+        "bench.py"
+    )
+    assert called.out.splitlines()[-1].endswith(": 1 cell is new")
+    git("add", ".")
+    git("commit", "-m", "a workload")
+    Path("bench.py").write_text(WORKLOAD + "# more\n")
+    called = repository(*CHECK, "bench.py", "--against", "HEAD")
+    assert called.code == 0
+    assert ", so that each side runs its own: bench.py\n" in called.out
+
+
+@pytest.mark.slow
+def test_a_module_of_the_other_side_stops_the_check(repository):
+    Path("bench.py").write_text(f"import sys\nsys.path.insert(0, {os.getcwd()!r})\nimport beside\n{WORKLOAD}")
+    Path("beside.py").touch()
+    git("add", ".")
+    git("commit", "-m", "a workload")
+    called = repository(*CHECK, "bench.py", "--against", "HEAD")
+    assert (called.code, called.out) == (2, "")
+    assert f"gradmark: beside was loaded from {os.getcwd()}/beside.py, through {os.getcwd()} on sys.path" in called.err
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ def edited(change):
 @pytest.mark.slow
 def test_unchanged_and_written_again(gradmark, kept):
     called = gradmark("check", "expression", "reuse")
-    assert (called.code, called.out) == (0, "pass against gradmark-baseline.json: 3 cells pass (15 metrics)\n")
+    assert (called.code, called.out) == (0, "pass against gradmark-baseline.json: 3 cells pass (18 metrics)\n")
     before = FILE.read_bytes()
     assert gradmark("baseline", "update", "expression").out == "gradmark-baseline.json: 3 cells, 0 changed; commit it\n"
     assert FILE.read_bytes() == before
@@ -53,7 +53,7 @@ def test_worse_better_new_vanished_and_elsewhere(gradmark, kept, tmp_path, monke
     assert lines[2].startswith("improved     reuse@tapegrad:fresh tape_instructions: 99 → 14 (-85.9 %)")
     assert lines[3].startswith("new          reuse@tapegrad: not in the baseline")
     assert lines[4].startswith("note         python: CPython 2.7 in the baseline, CPython 3.")
-    assert lines[5].startswith("note         not compared because of that: allocations, peak_bytes")
+    assert lines[5].startswith("note         not compared because of that: allocations, least_allocations, peak_bytes")
     assert Path("junit.xml").read_text().count("<failure") == 1
     assert (tmp_path / "summary.md").read_text().startswith("### ❌ gradmark: fail")
 
@@ -81,7 +81,7 @@ def old(kept):
 def test_a_baseline_with_old_names_still_holds(gradmark, old):
     assert (
         gradmark("check", "expression", "reuse").out
-        == "pass against gradmark-baseline.json: 3 cells pass (15 metrics)\n"
+        == "pass against gradmark-baseline.json: 3 cells pass (18 metrics)\n"
     )
     edited(lambda found: found["cells"]["expression/float64/cpu@tapegrad"]["metrics"].update(tape_instructions=2))
     called = gradmark("check", "expression")
@@ -121,3 +121,68 @@ def test_a_damaged_baseline_is_refused_and_untouched(gradmark):
     FILE.write_text("{")
     assert gradmark("baseline", "update", "expression").code == 2
     assert FILE.read_text() == "{"
+
+
+@pytest.mark.slow
+def test_each_cell_is_counted_in_three_processes(gradmark, kept):
+    from gradmark.store import runs
+
+    (path,) = runs.FOLDER.glob("*.jsonl")
+    run = runs.load(path)
+    assert [measurement.inspections for measurement in run.measurements] == [3, 3, 3]
+    assert {m.cell.engine: m.counts["tape_instructions"] for m in run.measurements} == {
+        "tapegrad": [14, 14, 14], "tapegrad:fresh": [14, 14, 14],
+    }  # fmt: skip
+    assert run.finished
+    assert all("scatter" not in cell for cell in json.loads(kept.read_text())["cells"].values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("engine", "code", "line"),
+    [
+        ("Raises", 1, "fail         expression@faults.engines:Raises status: new, and does not work: error: "),
+        ("Crash", 1, "fail         expression@faults.engines:Crash status: new, and does not work: crash: "),
+        (
+            "WrongGradient",
+            1,
+            "fail         expression@faults.engines:WrongGradient gradient_error: n/a → 1.0e-06: new, and does not work"
+            ": wrong-gradient: the gradient is off by 1.0e-06 relative",
+        ),
+        ("Unsupported", 0, "new          expression@faults.engines:Unsupported: not in the baseline; "),
+        ("Faulty", 0, "new          expression@faults.engines:Faulty: not in the baseline; "),
+    ],
+)
+def test_a_row_that_the_baseline_does_not_know_must_work(gradmark, kept, engine, code, line):
+    called = gradmark("check", "expression", "-e", f"faults.engines:{engine}")
+    assert called.code == code
+    assert called.out.startswith(line)
+
+
+@pytest.mark.slow
+def test_an_engine_that_leaks_as_before_passes_and_is_named(gradmark):
+    leak = ["expression", "-e", "faults.engines:Leak"]
+    gradmark("baseline", "update", *leak)
+    called = gradmark("check", *leak)
+    assert called.code == 0
+    assert called.out.startswith("note         1 cell leaks no more than before; worst: 1.")
+    edited(lambda found: found["cells"]["expression@faults.engines:Leak"]["metrics"].update(leaked_bytes=1000))
+    called = gradmark("check", *leak)
+    assert called.code == 1
+    assert called.out.startswith("fail         expression@faults.engines:Leak leaked_bytes: 1000 B → 1.0")
+
+
+@pytest.mark.slow
+def test_an_interrupted_baseline_goes_on_where_it_stopped(gradmark, kept):
+    """What was counted before the interruption is not counted again, and not lost."""
+    from gradmark.store import runs
+
+    (path,) = runs.FOLDER.glob("*.jsonl")
+    whole = path.read_bytes().splitlines(keepends=True)
+    inspected = [k for k, line in enumerate(whole) if b'"Inspected"' in line]
+    path.write_bytes(b"".join(whole[: inspected[4] + 1]))
+    kept.unlink()
+    assert gradmark("baseline", "update", "--resume", "latest").code == 0
+    assert path.read_bytes().splitlines(keepends=True)[: inspected[4] + 1] == whole[: inspected[4] + 1]
+    assert [measurement.inspections for measurement in runs.load(path).measurements] == [3, 3, 3]
+    assert len(json.loads(kept.read_text())["cells"]) == 3

@@ -6,30 +6,31 @@ import pytest
 from oracles.watched import watched
 
 from gradmark.analyse.hypotheses import BUILT_IN
-from gradmark.commands.hypothesis import cells_of, choose, unsettled
+from gradmark.commands.hypothesis import Claim, choose, unsettled
 from gradmark.errors import SelectionError
 from gradmark.records import Environment, Measurement, Phase, Run, Sample, Settings
 
+QUICK = Settings()
 EXAMPLE = str(Path(__file__).parents[3] / "examples" / "hypothesis.py")
 
 
 def test_all_built_in_ones_without_a_name():
-    assert choose(()) == [(hypothesis, None) for hypothesis in BUILT_IN]
+    assert choose((), QUICK) == [Claim(hypothesis) for hypothesis in BUILT_IN]
 
 
 def test_by_name():
-    ((chosen, file),) = choose(("filtering",))
-    assert (chosen.name, file) == ("filtering", None)
-    assert [(c.engine, c.row, c.suite, c.file) for c in cells_of(chosen, file)] == [
+    (claim,) = choose(("filtering",), QUICK)
+    assert (claim.hypothesis.name, claim.file) == ("filtering", None)
+    assert [(c.engine, c.row, c.suite, c.file) for c in claim.cells] == [
         ("tapegrad:recording-constants", "constants/n=1000", "scalar", None),
         ("tapegrad", "constants/n=1000", "scalar", None),
     ]
 
 
 def test_from_a_file_with_its_own_workloads():
-    ((chosen, file),) = choose((EXAMPLE,))
-    assert (chosen.name, file) == ("products", EXAMPLE)
-    assert [(c.row, c.suite, c.file) for c in cells_of(chosen, file)] == [
+    (claim,) = choose((EXAMPLE,), QUICK)
+    assert (claim.hypothesis.name, claim.file) == ("products", EXAMPLE)
+    assert [(c.row, c.suite, c.file) for c in claim.cells] == [
         ("by_power/n=50", "mine", EXAMPLE),
         ("by_products/n=50", "mine", EXAMPLE),
     ]
@@ -41,8 +42,8 @@ def test_a_file_with_hypotheses_only(tmp_path):
         "from gradmark.analyse.hypotheses import Arm, Hypothesis\n"
         "h = Hypothesis('h', 'c', Arm('null', 'expression', 'total'), Arm('tapegrad', 'expression', 'total'))\n"
     )
-    ((chosen, file),) = choose((str(path),))
-    assert [(c.engine, c.workload, c.file) for c in cells_of(chosen, file)] == [
+    (claim,) = choose((str(path),), QUICK)
+    assert [(c.engine, c.workload, c.file) for c in claim.cells] == [
         ("null", "expression", None),
         ("tapegrad", "expression", None),
     ]
@@ -67,14 +68,14 @@ def test_a_file_without_a_hypothesis(tmp_path):
     path = tmp_path / "empty.py"
     path.write_text("x = 1\n")
     with pytest.raises(SelectionError, match=r"has no Hypothesis; see examples/hypothesis\.py"):
-        choose((str(path),))
+        choose((str(path),), QUICK)
 
 
 def test_a_file_that_fails(tmp_path):
     path = tmp_path / "failing.py"
     path.write_text("x = 1 / 0\n")
     with pytest.raises(SelectionError, match=r"failing.py, line 1, `x = 1 / 0`: ZeroDivisionError"):
-        choose((str(path),))
+        choose((str(path),), QUICK)
 
 
 @pytest.mark.slow
@@ -116,7 +117,7 @@ def test_two_files_with_workloads_of_one_name(gradmark, quick, tmp_path):
 
 
 def test_arms_that_lack_calm_rounds_are_measured_further():
-    (chosen,) = choose(("replay",))
+    (chosen,) = choose(("replay",), QUICK)
 
     def measured(cell, calm):
         samples = [
@@ -134,7 +135,7 @@ def test_arms_that_lack_calm_rounds_are_measured_further():
         ]
         return Measurement(cell=cell, status="ok", samples=samples)
 
-    first, second = cells_of(*chosen)
+    first, second = chosen.cells
     environment = Environment(cpu="c", cores=1, memory_bytes=1, os="o", python="p", packages={})
 
     def run(calm):

@@ -1,8 +1,8 @@
 """`gradmark list`: workloads, engines and runs, broken ones among them."""
 
+import os
 import shutil
 import sys
-import types
 from pathlib import Path
 
 import pytest
@@ -32,30 +32,39 @@ def test_workloads_have_every_size_that_a_run_has_and_each_once(gradmark):
 
 
 @pytest.fixture
-def engines(monkeypatch):
-    module = types.ModuleType("engines_for_list")
-    module.NotAnEngine = object
-    monkeypatch.setitem(sys.modules, "engines_for_list", module)
-    offered = {
-        "null": discovery.BUILT_IN["null"],
-        "absent": "no_such_module:Engine",
-        "other": "engines_for_list:NotAnEngine",
-    }
-    monkeypatch.setattr(discovery, "known", lambda: offered)
-    monkeypatch.setattr(sys, "path", list(sys.path))
+def engines(gradmark, tmp_path, monkeypatch):
+    """One engine of ours, and an installed package that offers three."""
+    site = tmp_path / "site"
+    facts = site / "engines_for_list-1.0.dist-info"
+    facts.mkdir(parents=True)
+    (site / "engines_for_list.py").write_text("NotAnEngine = object\n")
+    (site / "ends_all.py").write_text("import os\nos._exit(0)\n")
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: engines-for-list\nVersion: 1.0\n")
+    (facts / "entry_points.txt").write_text(
+        "[gradmark.engines]\nabsent = no_such_module:Engine\nother = engines_for_list:NotAnEngine\n"
+        "harmful = ends_all:Engine\n"
+    )
+    monkeypatch.syspath_prepend(str(site))
+    monkeypatch.setenv("PYTHONPATH", str(site), prepend=os.pathsep)
+    monkeypatch.setattr(discovery, "BUILT_IN", {"null": discovery.BUILT_IN["null"]})
 
 
 @pytest.mark.usefixtures("engines")
 def test_engines_and_what_they_lack(gradmark):
+    """Seen: engines were imported here, so that one of them could end the list."""
     called = gradmark("list", "engines")
     assert called.code == 0
-    title, null, absent, other = called.out.splitlines()
+    title, null, absent, other, harmful = called.out.splitlines()
     assert title == "engines"
     assert null.split(maxsplit=1) == ["null", "installed: null computes nothing"]
     assert absent.split(maxsplit=1)[1].startswith(
         "missing: engine 'absent' cannot be imported from 'no_such_module:Engine': No"
     )
     assert "lacks name, capabilities, prepare" in other
+    assert harmful.split(maxsplit=1)[1].startswith(
+        "broken: engine 'harmful' cannot be asked what it can do (crash): the worker ended without a result (exit code"
+    )
+    assert "engines_for_list" not in sys.modules
 
 
 def test_no_runs(gradmark):

@@ -8,7 +8,10 @@ import msgspec
 import pytest
 
 from gradmark.analyse import contract
+from gradmark.commands.measuring import command_to_resume
 from gradmark.errors import StoreError
+from gradmark.records import Environment, Run, Settings
+from gradmark.records.event import Finished
 from gradmark.store import runs
 from gradmark.store.journal import Journal
 
@@ -75,7 +78,7 @@ def test_an_interrupted_verb_goes_on_as_that_verb(gradmark, interrupted, monkeyp
     whole = runs.load(path)
     assert whole.finished
     (kept,) = half.measurements
-    assert kept in [msgspec.structs.replace(m, samples=kept.samples) for m in whole.measurements]
+    assert kept in [msgspec.structs.replace(m, samples=kept.samples, counts={}) for m in whole.measurements]
     for measurement in whole.measurements:
         assert [s.process for s in measurement.samples] == list(range(len(measurement.samples)))
     assert printed in gradmark(*resume).out  # and a finished one is shown again
@@ -121,6 +124,62 @@ def test_a_file_that_was_edited_does_not_go_on(gradmark, interrupted, tmp_path):
     assert gradmark(*resume).code == 0
     file.write_text(MINE.format(body="x * x * x"))
     assert gradmark(*resume).code == 0  # it is finished: nothing is measured
+
+
+@pytest.fixture
+def strange(gradmark, interrupted, monkeypatch, tmp_path):
+    """A run file of a stranger, with the workload file that it names, which says when it was loaded."""
+    (tmp_path / "evil.py").write_text(f"open('loaded', 'w').close()\n{MINE.format(body='x * x')}")
+    id_ = advised(interrupted(1, "run", "evil.py", "-e", "null", *QUICK, "--json", "victim", "--store", "theirs"))[2]
+    (tmp_path / "loaded").unlink()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another user"))
+    (tmp_path / "victim").write_text("mine")
+    return tmp_path / "theirs" / f"{id_}.jsonl"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("finished", [False, True])
+def test_a_run_file_of_a_stranger_runs_and_writes_nothing(gradmark, strange, tmp_path, finished):
+    """Seen: the file that it named was executed, and what its options named was overwritten."""
+    if finished:
+        with Journal.resume(strange) as journal:
+            journal(Finished())
+    before = strange.read_bytes()
+    evil = tmp_path / "evil.py"
+    called = gradmark("run", "--resume", strange)
+    assert (called.code, called.out) == (2, "")
+    assert called.err == (
+        f"gradmark: run {strange.stem} does not have your seal: it was begun by somebody else, on another machine, or "
+        "by an older gradmark. It names what would be run: `gradmark run evil.py -e null --processes 1 --no-memory "
+        f"--json victim --store theirs`, with {evil}, null. Add --trust if you trust it; `gradmark report {strange}` "
+        "only shows it\n"
+    )
+    assert not (tmp_path / "loaded").exists()
+    assert (tmp_path / "victim").read_text() == "mine"
+    assert strange.read_bytes() == before
+
+
+@pytest.mark.slow
+def test_a_run_file_of_a_stranger_goes_on_if_it_is_trusted(gradmark, strange, tmp_path):
+    called = gradmark("run", "--resume", strange, "--trust")
+    assert called.code == 0, called.err
+    assert (tmp_path / "loaded").exists()
+    assert runs.load(tmp_path / "victim") == runs.load(strange)
+
+
+def test_trust_without_a_run(gradmark):
+    called = gradmark("run", "expression", "--trust")
+    assert called.code == 2
+    assert "--trust goes with --resume" in called.err
+
+
+def test_what_a_file_names_itself_is_no_command():
+    """Seen: the advice is made to be pasted into a shell, and a file may name itself anything."""
+    here = Environment(cpu="c", cores=1, memory_bytes=1, os="o", python="p", packages={})
+    run = Run(
+        id="x; rm -rf ~", started="", environment=here, settings=Settings(), measurements=[], verb="baseline update"
+    )
+    assert command_to_resume(run, runs.FOLDER / "x.jsonl") == "gradmark baseline update --resume 'x; rm -rf ~'"
 
 
 def until_something_is_kept(process, folder):

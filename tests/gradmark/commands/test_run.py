@@ -20,7 +20,7 @@ from gradmark.store import runs
 
 TESTS = Path(__file__).parents[2]
 BROKEN = TESTS / "faults" / "workloads.py"
-FAILURES = ["invalid", "wrong-gradient", "error", "crash", "timeout", "out-of-memory"]
+FAILURES = ["invalid", "wrong-gradient", "wrong-value", "untimed-work", "error", "crash", "timeout", "out-of-memory"]
 TWO = ["expression", "-e", "null", "-e", "tapegrad"]
 
 
@@ -34,7 +34,7 @@ def test_a_dry_run_measures_nothing(gradmark, tmp_path):
     assert called == (
         0,
         "reuse@tapegrad\nreuse@tapegrad:fresh\nshared/k=4@tapegrad\nshared/k=16@tapegrad\n"
-        "4 cells, 9 to 20 processes each\n",
+        "4 cells, 9 to 60 processes each\n",
         "",
     )
     assert list(tmp_path.iterdir()) == []
@@ -47,7 +47,7 @@ def test_one_of_each_is_not_several(gradmark):
 
 def test_full_has_more_sizes_and_processes(gradmark):
     called = gradmark("run", "shared", "--full", "--dry-run")
-    assert called.out.splitlines()[-1] == "4 cells, 15 to 30 processes each"
+    assert called.out.splitlines()[-1] == "4 cells, 15 to 60 processes each"
 
 
 def test_a_keyword_narrows(gradmark):
@@ -131,7 +131,7 @@ def test_table(gradmark, finished):
         ["expression", "tapegrad"],
     ]
     assert "allocs" not in lines[rule - 1].split()  # nobody counted: the whole column is left out
-    assert "times: typical calm block, at one clock speed; ratios and rates come from them" in lines
+    assert "times: in calm moments, at one clock speed; ratios and rates come from them" in lines
     assert lines[-1] == f"run file: {finished}"
 
 

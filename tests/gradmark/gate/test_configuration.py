@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from gradmark.errors import ConfigurationError
@@ -42,7 +44,33 @@ def test_the_registry_says_what_has_a_budget():
         "tape_instructions": "0",
         "instructions": "1%",
         "gradient_error": "10x",
+        "import": "10% + 50ms",
+        "prepare": "10% + 50ms",
+        "first_call": "10% + 50ms",
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "budget"),
+    [
+        ("10%", Budget(share=0.1)),
+        ("50ms", Budget(added_ns=50e6)),
+        ("0.2 s", Budget(added_ns=0.2e9)),
+        ("10% + 50 ms", Budget(share=0.1, added_ns=50e6)),
+        ("50ms+10%", Budget(share=0.1, added_ns=50e6)),
+    ],
+)
+def test_what_happens_once_may_have_a_share_and_a_time(text, budget):
+    assert read([f"import={text}"], Path("none")).budget("import", "poly") == budget
+
+
+@pytest.mark.parametrize(
+    "text", ["50", "0", "10x", "5%+5%", "1ms+1s", "10%+", "+50ms", "ms", "nan ms", "-50ms", "50kg"]
+)
+def test_what_is_neither_a_share_nor_a_time(text):
+    with pytest.raises(ConfigurationError) as caught:
+        read([f"prepare={text}"], Path("none"))
+    assert 'prepare must be a share ("10%"), a time ("50ms") or both ("10% + 50ms"), got' in str(caught.value)
 
 
 def test_everything_that_can_be_said(says):
@@ -97,6 +125,14 @@ def test_an_option_for_one_metric_leaves_the_others_of_a_workload(says):
         ),
         ("[tool.gradmark]\nbuild = 3", "build must be a command, got 3"),
         ("[tool", "is not TOML"),
+        ("tool = 1", "[tool] of "),
+        ("[tool]\ngradmark = [1]", "pyproject.toml must be a table, got [1]"),
+        ("a = " + "[" * 5000, "is not TOML: maximum recursion depth exceeded"),
+        ("a = " + "9" * 5000, "is not TOML: Exceeds the limit"),
+        ("[tool.gradmark.budgets]\nallocations = 0x" + "f" * 5000, "got a value that is too long to be shown"),
+        ("[tool.gradmark]\nbudgets = [" + "1," * 500 + "]", "must be a table, got [1, 1"),
+        ("[tool.gradmark.budgets]\nallocations = '5%x'", "got '5%x'"),
+        ('[tool.gradmark]\nbuild = "a\\u0000b"', "build must be a command, got 'a\\x00b'"),
     ],
 )
 def test_what_is_wrong_is_said_with_what_is_allowed(says, text, message):
@@ -108,3 +144,17 @@ def test_what_is_wrong_is_said_with_what_is_allowed(says, text, message):
 def test_a_wrong_option_names_itself(says):
     with pytest.raises(ConfigurationError, match="--budget tmie=3% has 'tmie'"):
         says("", ["tmie=3%"])
+
+
+def test_bytes_that_are_no_text(tmp_path):
+    path = tmp_path / "pyproject.toml"
+    path.write_bytes(b"name = 'caf\xe9'")
+    with pytest.raises(ConfigurationError, match="is not TOML: 'utf-8' codec can't decode byte 0xe9"):
+        read(path=path)
+
+
+def test_toml_is_utf8_whatever_the_locale(tmp_path, monkeypatch):
+    monkeypatch.setattr("locale.getpreferredencoding", lambda _=True: "ascii")
+    path = tmp_path / "pyproject.toml"
+    path.write_bytes("[tool.gradmark]\nselect = ['wörk']".encode())
+    assert read(path=path).select == ("wörk",)

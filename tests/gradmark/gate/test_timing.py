@@ -1,10 +1,10 @@
 import random
 
-import msgspec
 import pytest
 
 from gradmark.gate.configuration import Configuration
-from gradmark.gate.timing import PHASES, PairedTimes, holm, judge, judge_again, noise, p_value, paired, while_timed
+from gradmark.gate.pairs import PairedOnce, PairedTimes, paired
+from gradmark.gate.timing import holm, judge, judge_again, while_timed
 from gradmark.records import Budget, Cell, Code, Measurement, Memory, Phase, Sample, Warning
 from gradmark.records.finding import FindingCode
 
@@ -69,18 +69,6 @@ def test_holm():
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([0.9, 0.8]) == [1.0, 1.0]
     assert holm([]) == []
-
-
-def test_the_permutation_test_is_exact_and_one_sided():
-    assert p_value([1.0] * 12, [2.0] * 12) == pytest.approx(1 / 4096)
-    assert p_value([2.0] * 12, [1.0] * 12) == 1.0
-    assert p_value([1.0], [2.0]) == 1.0
-    assert p_value([0.0, 1.0], [1.0, 1.0]) == 1.0
-
-
-def test_noise_is_of_equal_things():
-    assert noise(row(1.5, scaled(1))) < 0.01
-    assert noise(PairedTimes("c", "poly", "total", [1.0] * 6, [7.0] * 6)) == 0.0
 
 
 def judged_twice(first, again):
@@ -148,33 +136,6 @@ def measurement(floors, phases=("total",), status="ok", late_ns=None):
     return Measurement(cell=cell, status=status, message="gone", samples=samples, memory=Memory(reason="off"))
 
 
-def test_pairs_are_samples_of_one_process_number():
-    before, now = measurement({0: 10.0, 1: 11.0, 2: 12.0}), measurement({2: 22.0, 0: 20.0, 3: 23.0})
-    assert paired(before, now, range(10)) == [PairedTimes("poly@e", "poly", "total", [10.0, 12.0], [20.0, 22.0])]
-    assert paired(before, now, range(1, 3)) == [PairedTimes("poly@e", "poly", "total", [12.0], [22.0])]
-    assert paired(before, now, range(3, 9)) == []
-
-
-def test_the_phases_that_are_gated_are_those_with_a_budget():
-    assert PHASES == ("forward", "backward", "total")
-    both = measurement({0: 10.0}, phases=("primal", "forward", "own phase"))
-    assert [row.phase for row in paired(both, both, [0])] == ["forward"]
-
-
-PROCESSES = [0, 1, 2, 3]  # fewer do not prove it
-
-
-def test_a_backward_that_cannot_be_repeated_is_not_compared():
-    def once(total_ns):
-        made = measurement(dict.fromkeys(PROCESSES, 1000.0), phases=("forward", "backward", "total"))
-        whole = Phase(iterations=1, block_ns=[total_ns])
-        samples = [msgspec.structs.replace(s, phases={**s.phases, "total": whole}) for s in made.samples]
-        return msgspec.structs.replace(made, samples=samples)
-
-    assert [row.phase for row in paired(once(2000.0), once(2000.0), PROCESSES)] == ["forward", "backward", "total"]
-    assert [row.phase for row in paired(once(2000.0), once(9000.0), PROCESSES)] == ["forward", "total"]
-
-
 def test_what_happens_while_a_row_is_timed():
     fine, late = measurement({0: 1.0}), measurement({0: 1.0}, late_ns=2e6)
     assert while_timed(fine, fine) == while_timed(late, late) == while_timed(late, fine) == []
@@ -182,6 +143,16 @@ def test_what_happens_while_a_row_is_timed():
     assert (finding.metric, finding.word, finding.now) == ("synchronisation", "fail", 2e6)
     (finding,) = while_timed(fine, measurement({0: 1.0}, status="crash"))
     assert (finding.metric, finding.word, finding.detail) == ("status", "inconclusive", "gone")
+
+
+@pytest.mark.parametrize("status", ["wrong-gradient", "wrong-value", "untimed-work"])
+def test_what_turns_out_to_be_wrong_while_it_is_timed_fails(status):
+    fine, wrong = measurement({0: 1.0}), measurement({0: 1.0}, status=status)
+    (finding,) = while_timed(fine, wrong)
+    assert (finding.metric, finding.word, finding.code) == ("status", "fail", FindingCode.STATUS)
+    assert (finding.statuses, finding.detail) == (("ok", status), "gone")
+    (finding,) = while_timed(wrong, fine)
+    assert (finding.word, finding.code) == ("inconclusive", FindingCode.LOST)
 
 
 def watched(*calm):
@@ -223,3 +194,53 @@ def test_a_row_that_was_never_calm_is_inconclusive_and_not_left_out():
     calm = PairedTimes(pairs.cell, pairs.workload, "total", [1000.0] * 12, [1200.0] * 12)
     (again,) = judge_again([pairs], [calm], Configuration())
     assert (again.word, again.ratios) == ("inconclusive", [1.2])
+
+
+# --- what happens once in a process
+
+MS = 1e6
+# Processes of a busy machine: what is once has a long tail.
+TAILED = [30 * MS * factor for factor in (1.0, 1.1, 0.9, 1.0, 3.0, 1.05, 1.2, 0.95, 1.0, 1.1, 5.0, 1.0)]
+
+
+def once(added_ns=0.0, metric="prepare", before=TAILED, cell="c"):
+    return PairedOnce(cell, "poly", metric, before, [ns + added_ns for ns in before])
+
+
+@pytest.mark.parametrize("metric", ["import", "prepare", "first_call"])
+@pytest.mark.parametrize(("added_ms", "word"), [(0, "pass"), (40, "pass"), (200, "fail"), (-90, "improved")])
+def test_200_ms_more_fail_and_40_do_not(metric, added_ms, word):
+    before = [100 * MS + ns for ns in TAILED]
+    assert words(once(added_ms * MS, metric, before)) == [word]
+
+
+def test_200_ms_more_in_a_second_fail():
+    assert words(once(200 * MS, before=[33 * ns for ns in TAILED])) == ["fail"]
+
+
+def test_what_is_once_needs_more_than_a_few_slow_processes():
+    now = [ns + (500 * MS if k < 5 else 0.0) for k, ns in enumerate(TAILED)]
+    (finding,) = judge([PairedOnce("c", "poly", "prepare", TAILED, now)], Configuration())
+    assert finding.word != "fail"
+
+
+def test_what_is_once_does_not_take_evidence_from_phases():
+    """Their p-values are corrected apart: five pairs prove a slower row whatever is known of imports."""
+    slower = PairedTimes("c", "poly", "total", scaled(1)[:5], scaled(1.08)[:5])
+    assert words(slower, *(once(cell=str(k)) for k in range(9)))[0] == "fail"
+
+
+def test_noise_of_one_row_says_nothing_of_another_that_is_once():
+    """A prepare of a few microseconds varies by half; one of a second does not."""
+    short = [PairedOnce(str(k), "poly", "prepare", [1e3, 2e3] * 6, [2e3, 1e3] * 6) for k in range(3)]
+    (*_, finding) = judge([*short, once(200 * MS, before=[1e9] * 12)], Configuration())
+    assert (finding.word, finding.noise) == ("fail", 0.0)
+
+
+def test_what_is_once_is_judged_again_as_such():
+    (finding,) = judge_again([once(200 * MS)], [once(210 * MS)], Configuration())
+    assert (finding.word, finding.code, finding.metric) == ("fail", FindingCode.OVER, "prepare")
+    assert finding.before == pytest.approx(30.75 * MS, rel=0.1)
+    assert str(finding.budget) == "10% + 50ms"
+    (finding,) = judge_again([once(200 * MS)], [once(0.0)], Configuration())
+    assert finding.word != "fail"

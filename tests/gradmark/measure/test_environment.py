@@ -88,3 +88,15 @@ def test_everything_is_there():
     assert found.cores >= 1
     assert {"gradmark", "numpy", "msgspec"} <= found.packages.keys()
     assert found.unlike(environment.collect()) == []
+
+
+def test_a_file_whose_name_is_no_text(tmp_path, monkeypatch):
+    """Seen: UnicodeDecodeError, where git shows names as they are."""
+    monkeypatch.chdir(tmp_path)
+    for arguments in (["init", "-q"], ["config", "core.quotepath", "false"]):
+        subprocess.run(["git", *arguments], check=True)
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run(["git", *identity, "commit", "-q", "--allow-empty", "-m", "first"], check=True)
+    with open(b"caf\xe9", "w"):
+        pass
+    assert environment.collect().dirty is True

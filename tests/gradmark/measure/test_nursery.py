@@ -5,8 +5,10 @@ import threading
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from gradmark.measure import process
 from gradmark.measure.job import Job
 from gradmark.measure.nursery import Nursery, possible
 from gradmark.measure.orchestrator import Orchestrator, begin
@@ -42,11 +44,11 @@ def alive(pid):
 
 
 @pytest.fixture
-def nursery(tmp_path):
+def nursery():
     made = []
 
     def make(engine):
-        made.append(Nursery(engine, QUICK, str(tmp_path)))
+        made.append(Nursery(engine, QUICK))
         return made[-1]
 
     yield make
@@ -127,10 +129,63 @@ def test_a_nursery_that_was_lost_is_replaced_by_a_fresh_process(nursery):
     home = nursery("tapegrad")
     job = Job(kind="inspect", cell=cell("tapegrad"), settings=QUICK)
     assert home.run(job).status == "ok"
-    home.child.kill()
-    home.child.wait()
+    home.child.process.kill()
+    home.child.process.wait()
     assert home.run(job).status == "ok"
     assert home.run(job).status == "ok"
+
+
+@pytest.mark.slow
+def test_an_engine_that_reads_standard_input_does_not_get_the_jobs(nursery):
+    """Seen: it waited for ever, or took a job away."""
+    home = nursery("faults.waiting:Own")
+    for _ in range(2):
+        result = home.run(Job(kind="inspect", cell=cell("faults.waiting:Own"), settings=QUICK))
+        assert (result.status, result.message) == ("ok", "")
+    assert home.forks
+
+
+@pytest.mark.slow
+def test_an_import_has_the_time_of_a_job(nursery, monkeypatch):
+    """Seen: a nursery had a minute more than was asked for, and then a fresh worker had its time too."""
+    monkeypatch.setenv("WAITING_S", "600")
+    monkeypatch.setattr(process, "run", lambda job: pytest.fail("a fresh worker was started"))
+    home = nursery("faults.waiting:Own")
+    result = home.run(
+        Job(kind="inspect", cell=cell("faults.waiting:Own"), settings=Settings(timeout_s=1.0, forked=True))
+    )
+    assert (result.status, result.message) == ("timeout", "no result after 1 s")
+    assert home.child is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["LeavesSessions", "HangsWithSessions"])
+def test_what_a_worker_left_in_other_sessions_ends_with_its_job(nursery, tmp_path, monkeypatch, engine):
+    started = tmp_path / "started"
+    started.mkdir()
+    monkeypatch.setenv("STARTED", str(started))
+    home = nursery(f"faults.escaping:{engine}")
+    settings = Settings(timeout_s=5.0, pin=False, forked=True)
+    for _ in range(2):
+        result = home.run(Job(kind="repeat", cell=cell(f"faults.escaping:{engine}"), settings=settings))
+        assert result.status == ("ok" if engine == "LeavesSessions" else "timeout")
+        assert not any(alive(path.name) for path in started.iterdir())
+    assert len(list(started.iterdir())) == 4
+
+
+def test_a_worker_ends_when_nobody_waits_for_its_result(nursery, tmp_path, monkeypatch):
+    """The orchestrator is gone: its side of the pipe is closed."""
+    monkeypatch.setenv("STARTED", str(tmp_path))
+    home = nursery("faults.engines:HangsSomewhere")
+    child = home._child()
+    job = Job(kind="inspect", cell=cell("faults.engines:HangsSomewhere"), settings=QUICK)
+    child.process.stdin.write(msgspec.json.encode(job) + b"\n")
+    child.process.stdin.flush()
+    while not (pids := [int(path.name) for path in tmp_path.iterdir()]):
+        time.sleep(0.01)
+    child.process.stdin.close()
+    assert child.process.wait(60) == 0
+    assert not any(map(alive, pids))
 
 
 def test_an_engine_with_threads_is_not_forked(nursery):
@@ -138,11 +193,20 @@ def test_an_engine_with_threads_is_not_forked(nursery):
     result = home.run(Job(kind="time", cell=cell("faults.engines:HasThreads"), settings=QUICK))
     assert result.status == "ok"
     assert result.sample.once_ns["import"] > 0
-    assert home.child.poll() is None
+    assert home.child.process.poll() is None
 
 
 @pytest.mark.slow
 def test_a_first_call_that_found_its_code_on_disk_is_not_shown():
-    (found,) = measured([cell("faults.engines:Caches")])
+    (found,) = measured([cell("faults.engines:Caches")], msgspec.structs.replace(QUICK, shared_cache=True))
     once = [sample.once_ns["first_call"] for sample in found.samples]
     assert once[0] == once[1] > 0.2e9  # the first process compiled, which took that long
+
+
+def test_the_cache_of_a_nursery_goes_with_it(nursery):
+    home = nursery("null")
+    assert home.run(Job(kind="time", cell=cell("null"), settings=QUICK)).status == "ok"
+    folder = Path(home.own.name)
+    assert folder.is_dir()
+    home.close()
+    assert not folder.exists()

@@ -5,7 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradmark.records import Accuracy, Cell, Environment, Instructions, Measurement, Run, Sample, Settings, TapeSize
+from gradmark.records import (
+    Accuracy,
+    Cell,
+    Environment,
+    Instructions,
+    Measurement,
+    Memory,
+    Run,
+    Sample,
+    Settings,
+    TapeSize,
+)
 from gradmark.records.event import Counted, Event, Finished, GrowingRun, Inspected, Sampled, Stopped
 
 CELLS = [Cell(engine=engine, workload="poly", suite="scalar", params={"n": 10}) for engine in ("a", "b", "c")]
@@ -35,6 +46,37 @@ def run_of(*events, **fields):
     for event in events:
         growing.add(event)
     return growing.run
+
+
+def counted(cell, allocations, **fields):
+    memory = Memory(allocations=float(allocations), leaked_bytes=0.0)
+    return inspected(cell, memory=memory, **fields)
+
+
+def test_a_cell_that_is_inspected_again_has_the_counts_of_every_time():
+    once = run_of(counted(CELLS[0], 180)).measurements[0]
+    assert (once.counts, once.inspections) == ({}, 1)
+    found = run_of(counted(CELLS[0], 180), counted(CELLS[0], 184), counted(CELLS[0], 181)).measurements[0]
+    assert found.memory.allocations == 181.0
+    assert found.counts == {"allocations": [180, 184, 181], "leaked_bytes": [0, 0, 0], "tape_instructions": [3, 3, 3]}
+    assert found.inspections == 3
+
+
+def test_a_crash_in_between_counts_nothing_and_loses_nothing():
+    crash = inspected(CELLS[0], status="crash", tape=None)
+    first = run_of(crash, counted(CELLS[0], 180)).measurements[0]
+    assert (first.status, first.counts["allocations"]) == ("ok", [180])
+    last = run_of(counted(CELLS[0], 180), crash).measurements[0]
+    assert (last.status, last.counts["allocations"]) == ("crash", [180])
+    both = run_of(counted(CELLS[0], 180), crash, counted(CELLS[0], 181)).measurements[0]
+    assert (both.status, both.counts["allocations"]) == ("ok", [180, 181])
+
+
+def test_counts_go_on_in_a_run_that_is_resumed():
+    first = run_of(counted(CELLS[0], 180), counted(CELLS[0], 184))
+    growing = GrowingRun(first)
+    growing.add(counted(CELLS[0], 181))
+    assert growing.run.measurements[0].counts["allocations"] == [180, 184, 181]
 
 
 def test_nothing_happened():

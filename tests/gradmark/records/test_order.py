@@ -56,6 +56,15 @@ def test_the_interval_of_a_shift_has_the_level_of_the_test(n, m):
     assert p_value(place + 1) > 0.05
 
 
+def test_as_many_processes_as_one_likes(monkeypatch):
+    """Seen: OverflowError from 1,023 processes on, and minutes for the interval of a shift between 300 and 300."""
+    assert place_and_coverage(1100)[1] >= 0.95
+    assert place_and_coverage_of_shift(2000, 3000) == (2901992, 0.95)
+    counted = [place_and_coverage_of_shift(n, n)[0] for n in (20, 50)]
+    monkeypatch.setattr(order, "MOST_EXACT", 0)
+    assert [place_and_coverage_of_shift.__wrapped__(n, n)[0] for n in (20, 50)] == counted
+
+
 def test_too_few_values_give_their_range():
     assert interval_of_median([3.0, 1.0, 2.0]) == (1.0, 3.0, 0.75)
     assert interval_of_median([float(k) for k in range(10)]) == (1.0, 8.0, 0.978515625)

@@ -45,8 +45,8 @@ def test_a_pilot_at_the_limit_is_calm_and_one_beyond_it_is_not():
 
 def test_every_kind_of_pilot_must_be_calm_within_its_own_limit():
     reference = {CORE: 100.0, MEMORY: 200.0}
-    assert is_calm({CORE: 101.0, MEMORY: 290.0}, reference)
-    assert not is_calm({CORE: 101.0, MEMORY: 310.0}, reference)
+    assert is_calm({CORE: 101.0, MEMORY: 255.0}, reference)
+    assert not is_calm({CORE: 101.0, MEMORY: 265.0}, reference)
     assert not is_calm({CORE: 145.0, MEMORY: 210.0}, reference)
 
 
@@ -62,9 +62,14 @@ def test_a_block_is_calm_between_two_calm_pilots():
 
 
 def test_a_block_is_calm_if_the_pilots_of_every_kind_are():
-    seen = {CORE: [(10.0, 10.0), (10.0, 10.0), (15.0, 10.0)], MEMORY: [(20.0, 29.0), (20.0, 31.0), (20.0, 20.0)]}
+    seen = {CORE: [(10.0, 10.0), (10.0, 10.0), (15.0, 10.0)], MEMORY: [(20.0, 25.0), (20.0, 27.0), (20.0, 20.0)]}
     assert calm_blocks(seen, {CORE: 10.0, MEMORY: 20.0}, 3) == [0]
     assert calm_blocks(seen, {CORE: 10.0}, 3) == [0, 1]
+
+
+def test_of_the_memory_s_pilots_only_the_one_after_a_block_has_a_say():
+    assert calm_blocks({MEMORY: [(99.0, 20.0), (20.0, 99.0)]}, {MEMORY: 20.0}, 2) == [0]
+    assert reference_of([{MEMORY: [(1.0, 20.0)]}]) == {MEMORY: pytest.approx(20.0, rel=0.0005)}
 
 
 def test_without_pilots_or_reference_all_blocks_are_calm():
@@ -84,7 +89,7 @@ def test_a_slow_block_between_calm_pilots_stays():
 
 
 def test_times_are_not_corrected_by_other_pilots_than_that_of_the_core():
-    assert corrected([100.0, 300.0], {MEMORY: [(14.0, 14.0), (16.0, 14.0)]}, {MEMORY: 10.0}) == [100.0]
+    assert corrected([100.0, 300.0], {MEMORY: [(16.0, 12.0), (12.0, 14.0)]}, {MEMORY: 10.0}) == [100.0]
     assert corrected([100.0], {CORE: [(10.4, 10.4)]}, {}) == [100.0]
 
 
@@ -110,7 +115,7 @@ def test_a_reference_grows_by_phases_and_is_that_of_all_at_once():
     growing.add(first)
     assert growing.levels() == {CORE: pytest.approx(9000.0, rel=0.0005)}
     growing.add(second)
-    assert growing.levels() == {CORE: pytest.approx(8000.0, rel=0.0005), MEMORY: pytest.approx(50.0, rel=0.0005)}
+    assert growing.levels() == {CORE: pytest.approx(8000.0, rel=0.0005), MEMORY: pytest.approx(60.0, rel=0.0005)}
     assert growing.levels() == reference_of([first, second]) == reference_of([second, first])
 
 
@@ -187,9 +192,14 @@ def recorded() -> dict[str, list[Phase]]:
     }  # fmt: skip
 
 
-def typical(phases: list[Phase]) -> float:
+def calm_time(phases: list[Phase]) -> float:
     """The time of a cell."""
     return median(phase.time_ns for phase in phases if phase.is_calm)
+
+
+def middle(phases: list[Phase]) -> float:
+    """What the time would be if a process's were its middle calm block."""
+    return median(median(phase.calm_ns) for phase in phases if phase.is_calm)
 
 
 def floor(phases: list[Phase]) -> float:
@@ -209,11 +219,11 @@ def test_recorded_pilots_have_a_reference():
 
 # Blocks, calm blocks, processes with a time; the time of the cell and the floor of its calm blocks to four digits.
 FOUND = {
-    "chain/f=exp": (2940, 2094, 15, 11920.0, 11040.0),
-    "poly/n=100": (2793, 2038, 14, 4254.0, 3972.0),
-    "add_chain/n=1000": (2765, 2106, 14, 22560.0, 19910.0),
-    "mlp_step/batch=8/width=32": (2800, 2515, 16, 30660.0, 27920.0),
-    "broadcast_add/n=1024": (2856, 1857, 14, 455800.0, 421700.0),
+    "chain/f=exp": (2940, 2094, 15, 11560.0, 11040.0),
+    "poly/n=100": (2793, 2038, 14, 4127.0, 3972.0),
+    "add_chain/n=1000": (2765, 2106, 14, 21890.0, 19910.0),
+    "mlp_step/batch=8/width=32": (2800, 2515, 16, 29470.0, 27920.0),
+    "broadcast_add/n=1024": (2856, 1857, 14, 436800.0, 421700.0),
 }
 
 
@@ -229,16 +239,17 @@ def test_recorded_blocks(name):
     assert sum(len(phase.block_ns) for phase in phases) == blocks
     assert sum(len(phase.calm) for phase in phases) == calm
     assert sum(len(phase.calm) >= LEAST_CALM for phase in phases) == with_a_time
-    assert float(f"{typical(phases):.4g}") == ns
+    assert float(f"{calm_time(phases):.4g}") == ns
     assert float(f"{floor(phases):.4g}") == fastest_ns
 
 
 def test_busy_rounds_move_the_median_of_all_blocks_more_than_that_of_calm_ones():
     moved = {
         rule: [abs(rule(phases[:8]) / rule(phases[8:]) - 1.0) for phases in recorded().values()]
-        for rule in (typical, floor, of_all_blocks)
+        for rule in (calm_time, middle, floor, of_all_blocks)
     }
-    assert [round(100.0 * share, 1) for share in moved[typical]] == [1.8, 1.7, 0.6, 3.4, 1.9]
+    assert [round(100.0 * share, 1) for share in moved[calm_time]] == [2.0, 2.2, 1.5, 2.2, 1.9]
+    assert [round(100.0 * share, 1) for share in moved[middle]] == [1.8, 1.7, 0.6, 3.4, 1.9]
     assert [round(100.0 * share, 1) for share in moved[floor]] == [0.5, 0.1, 0.2, 3.1, 0.2]
     assert [round(100.0 * share, 1) for share in moved[of_all_blocks]] == [5.6, 7.8, 0.2, 6.7, 17.2]
 
@@ -252,12 +263,12 @@ def test_a_process_without_calm_blocks_has_no_time():
 
 
 def test_two_halves_of_the_processes_agree_better_by_calm_blocks_than_by_all():
-    shuffler, apart = random.Random(0), {typical: [], floor: [], of_all_blocks: []}
+    shuffler, apart = random.Random(0), {calm_time: [], middle: [], floor: [], of_all_blocks: []}
     for phases in recorded().values():
         for _ in range(8):
             order = shuffler.sample(phases, len(phases))
             for rule, found in apart.items():
                 found.append(abs(math.log(rule(order[:8]) / rule(order[8:]))))
     # Eight processes are few: layouts move each by several per cent, all in one direction, and floors see less of it.
-    assert [round(100.0 * mean(found), 1) for found in apart.values()] == [2.2, 0.8, 2.8]
-    assert [round(100.0 * max(found), 1) for found in apart.values()] == [9.8, 2.5, 14.7]
+    assert [round(100.0 * mean(found), 1) for found in apart.values()] == [2.1, 2.2, 0.8, 2.8]
+    assert [round(100.0 * max(found), 1) for found in apart.values()] == [9.4, 9.8, 2.5, 14.7]

@@ -61,6 +61,6 @@ def test_records_are_frozen():
 
 
 def test_an_unknown_field_of_a_newer_file_is_ignored():
-    run = Run(id="i", started="s", environment=HERE, settings=Settings(), measurements=[])
+    run = Run(id="i", started="2026-01-01T00:00:00Z", environment=HERE, settings=Settings(), measurements=[])
     text = msgspec.json.encode({**msgspec.to_builtins(run), "colour": "red"})
     assert msgspec.json.decode(text, type=Run) == run

@@ -1,5 +1,6 @@
 """The audit: each fault is judged by the right metric, and the exact ones are caught without any timing."""
 
+import msgspec
 import pytest
 
 from gradmark.engines.discovery import load
@@ -10,10 +11,12 @@ from gradmark.measure.plan import Plan
 from gradmark.records import Settings
 from gradmark.records.finding import Finding
 from gradmark.revisions import contest
-from gradmark.revisions.audit import FEW, audit, contest_of, false_alarms, judged, places, row_of
+from gradmark.revisions.audit import FEW, SOME, audit, contest_of, false_alarms, judged, places, row_of
 from gradmark.revisions.faults import FAULTS, engine_of
+from gradmark.workloads.selection import select
 
-EXACT = [fault for fault in FAULTS if not fault.timed]
+EXACT = [fault for fault in FAULTS if not fault.timed and fault.status in ("", "wrong-gradient")]
+LIES = [fault for fault in FAULTS if fault.status not in ("", "wrong-gradient")]
 
 
 def failed(*metrics):
@@ -26,6 +29,15 @@ def test_a_fault_is_caught_by_the_right_metric_only():
     assert judged(slower, failed("forward", "total")).evidence.detail == "of total"
     assert not judged(slower, failed("allocations")).caught
     assert not judged(slower, []).caught
+
+
+def test_a_lie_is_caught_for_the_right_reason_only():
+    lie = LIES[0]
+    finding = failed("status")[0]
+    right, wrong = (msgspec.structs.replace(finding, statuses=("ok", status)) for status in (lie.status, "crash"))
+    assert judged(lie, [right]).caught
+    assert not judged(lie, [wrong]).caught
+    assert not judged(lie, [finding]).caught
 
 
 def test_the_unmodified_engine_must_pass():
@@ -57,17 +69,40 @@ def test_exact_faults_are_caught_without_timing(audited):
     assert [m.samples for m in run.measurements] == [[]] * 2 * len(EXACT)
 
 
+@pytest.mark.parametrize(("metric", "loaded"), [("import", [0.2]), ("prepare", [])])
+def test_a_slow_start_is_slow_where_it_should_be(monkeypatch, metric, loaded):
+    (fault,) = [fault for fault in FAULTS if fault.caught_by == (metric,)]
+    slept = []
+    monkeypatch.setattr("gradmark.revisions.faults.time.sleep", slept.append)
+    engine = load(engine_of(fault))
+    assert slept == loaded
+    (workload,) = select([fault.workload])
+    engine.prepare(workload, workload.draw(0, fault.size), fault.size)
+    assert slept == [0.2]
+
+
 @pytest.mark.slow
-def test_an_unfinished_result_is_caught(audited):
-    done, run = audited([FAULTS[-1]])
+def test_lies_are_caught_before_anything_is_timed(audited):
+    lies = [lie for lie in LIES if not lie.timed]
+    done, run = audited(lies)
+    assert [(planted.what, planted.caught) for planted in done.planted] == [(lie.what, True) for lie in lies]
+    assert [m.samples for m in run.measurements] == [[]] * 2 * len(lies)
+
+
+@pytest.mark.slow
+def test_a_lie_that_waits_for_the_clock_is_caught_by_it(audited):
+    (lie,) = (lie for lie in LIES if lie.timed)
+    done, run = audited([lie])
     (planted,) = done.planted
     assert planted.caught
-    assert planted.evidence.now > 1e6
-    assert {len(m.samples) for m in run.measurements} <= {FEW, 2 * FEW}
+    assert planted.evidence.statuses == ("ok", "untimed-work")
+    assert [len(m.samples) for m in run.measurements if m.cell.side == "now"] == [0]
 
 
 def test_how_often_a_fault_is_timed():
-    assert [contest_of(fault, 12).pairs for fault in FAULTS] == [12, 12, 12, 0, 0, 0, 0, 12, FEW]
+    pairs = [contest_of(fault, 12).pairs for fault in FAULTS]
+    assert pairs == [12, 12, 12, 0, 0, 0, 0, 12, SOME, SOME] + [FEW if lie.timed else 0 for lie in LIES]
+    assert [lie.engine for lie in LIES if lie.timed] == ["KeptLater"]
 
 
 def test_before_each_fault_the_unmodified_engine_runs():

@@ -7,7 +7,21 @@ import pytest
 
 from gradmark.errors import StoreError
 from gradmark.records import Accuracy, Cell, Environment, Measurement, Memory, Phase, Sample, TapeSize
-from gradmark.store.baselines import Baseline, Kept, Times, baseline, joined, key, load, old_key, only, renamed, save
+from gradmark.store.baselines import (
+    Baseline,
+    Kept,
+    Times,
+    baseline,
+    described,
+    joined,
+    key,
+    load,
+    old_key,
+    only,
+    renamed,
+    save,
+    scatter,
+)
 
 HERE = Environment(
     cpu="Z80", cores=2, memory_bytes=1, os="Linux 6", python="CPython 3.11.7", packages={"numpy": "2.4.6"}, machine="m"
@@ -60,6 +74,37 @@ def test_what_counts_is_written():
     assert after.cells["poly@e"].metrics == {
         "allocations": 0, "leaked_bytes": 0, "peak_bytes": 13000, "tape_instructions": 20, "gradient_error": 5e-15,
     }  # fmt: skip
+
+
+def in_processes(*peaks, leaked=(0.0,)):
+    """A measurement that several processes inspected."""
+    counts = {"peak_bytes": list(peaks), "leaked_bytes": [leaked[k % len(leaked)] for k in range(len(peaks))]}
+    return msgspec.structs.replace(measured(peak=peaks[-1]), counts=counts)
+
+
+def test_what_processes_differ_by_is_kept_beside_the_number(tmp_path):
+    path = tmp_path / "b.json"
+    save(baseline([in_processes(10_000, 14_000, 12_000)], HERE), path)
+    assert '"peak_bytes": 12000, "tape_instructions": 20}, "scatter": {"peak_bytes": 4000}}' in path.read_text()
+    kept = load(path).cells["poly@e"]
+    assert (kept.metrics["peak_bytes"], kept.scatter) == (12_000, {"peak_bytes": 4000})
+
+
+def test_what_differs_by_nothing_that_counts_has_no_scatter():
+    assert scatter(in_processes(10_000, 10_100, 10_200)) == {}
+    assert scatter(in_processes(10_000, 10_000, leaked=(1024.1, 1026.0))) == {}
+    assert scatter(in_processes(10_000, 10_000, leaked=(1024.1, 1088.0))) == {"leaked_bytes": 63.9}
+    assert scatter(in_processes(10_000, 10_000, leaked=(0.0, 1.0))) == {"leaked_bytes": 1}  # 0 stays 0
+
+
+def test_a_number_within_its_scatter_is_not_written_again():
+    before = baseline([in_processes(10_000, 14_000, 12_000)], HERE)
+    assert baseline([in_processes(13_000, 14_000, 13_500)], HERE, before) == before
+    assert baseline([in_processes(13_000, 13_000, 13_000)], HERE, before) == before
+    more = baseline([in_processes(9_000, 14_000, 13_500)], HERE, before).cells["poly@e"]
+    assert (more.metrics["peak_bytes"], more.scatter) == (12_000, {"peak_bytes": 5000})
+    moved = baseline([in_processes(20_000, 20_000, 20_000)], HERE, before).cells["poly@e"]
+    assert (moved.metrics["peak_bytes"], moved.scatter) == (20_000, {})
 
 
 def test_times_carry_their_machine_and_stay_until_measured_again():
@@ -184,3 +229,43 @@ def test_a_folder_that_cannot_be_written(tmp_path):
         save(found, tmp_path / "none" / "b.json")
     assert stat.S_ISDIR(tmp_path.stat().st_mode)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"\xff", "JSON is malformed: invalid character"),
+        (
+            b'{"format_version": 1, "environment": {"cpu": "\xe9"}, "cells": {}}',
+            "Expected UTF-8, got the byte 0xe9 (byte 46)",
+        ),
+        (b'{"format_version":' + b"[" * 100_000, "got `array`"),
+        (b'{"x":' + b"[" * 100_000, "a few levels deep, got too many levels"),
+        (b'{"format_version": 1, "environment": {}, "cells": {"c": {"metrics": {"a": 1e999}}}}', "Number out of range"),
+        (
+            b'{"format_version": 1, "environment": {}, "cells": {"c": {"metrics": {"a": 1e305}}}}',
+            "Expected `float` <= 1e+300",
+        ),
+    ],
+)
+def test_bytes_that_are_no_baseline(tmp_path, data, reason):
+    """Seen: a traceback, whose exit code is that of a regression."""
+    path = tmp_path / "b.json"
+    path.write_bytes(data)
+    with pytest.raises(StoreError) as error:
+        load(path)
+    assert str(error.value).startswith(f"{path} is no baseline, or is damaged: ")
+    assert reason in str(error.value)
+    assert "gradmark baseline update" in str(error.value)
+
+
+def test_a_baseline_that_could_not_be_read_is_not_written(tmp_path):
+    path = tmp_path / "b.json"
+    for metrics in ({"a": float("nan")}, {"a": float("inf")}, {"\ud800": 1}, {"a": 10**30}):
+        with pytest.raises(StoreError, match="was not written, as it could not be read again: Expected"):
+            save(Baseline(environment={}, cells={"c": Kept(metrics=metrics)}), path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_system_that_does_not_say_its_name():
+    assert described(msgspec.structs.replace(HERE, os="", python=" "))["system"] == "unknown"

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from gradmark.errors import StoreError
@@ -80,3 +81,48 @@ def test_a_document_that_somebody_indented(tmp_path, complete):
     plain = json.loads(document.packed(complete))
     (tmp_path / "x.json").write_text(json.dumps(plain, indent=2))
     assert runs.load(tmp_path / "x.json") == complete
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("measurements", 5), ("measurements", [5]), ("planned", 5), ("planned", [[]]), ("settings", 5),
+        ("environment", []), ("started", "x"), ("id", None),
+    ],
+)  # fmt: skip
+def test_parts_of_an_old_file_that_are_something_else(version, part, value, tmp_path):
+    """Seen: `'int' object is not iterable`, in a traceback."""
+    plain = json.loads((DATA / f"format-{version}.json").read_bytes())
+    path = tmp_path / "x.json"
+    path.write_bytes(json.dumps(plain | {part: value}).encode())
+    with pytest.raises(
+        StoreError, match=r"x.json is not a run file, or is damaged: Expected .* - at `\$.*the file was"
+    ):
+        runs.load(path)
+
+
+@pytest.mark.parametrize(
+    ("part", "value"), [("samples", 5), ("cell", {"workload": []}), ("warnings", 5), ("shapes", 5)]
+)
+def test_parts_of_an_old_measurement_that_are_something_else(part, value, tmp_path):
+    plain = json.loads((DATA / "format-2.json").read_bytes())
+    plain["measurements"][0][part] = value
+    path = tmp_path / "x.json"
+    path.write_bytes(json.dumps(plain).encode())
+    with pytest.raises(StoreError, match="is not a run file, or is damaged: Expected"):
+        runs.load(path)
+
+
+def test_deep_nesting_is_refused(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_bytes(b'{"x":' + b"[" * 200_000)
+    with pytest.raises(StoreError, match="a few levels deep, got too many levels"):
+        runs.load(path)
+
+
+def test_a_document_that_could_not_be_read_is_not_written(complete, tmp_path):
+    wrong = msgspec.structs.replace(complete, arguments=["caf\udce9"])
+    with pytest.raises(StoreError, match="could not be read again: Expected text that UTF-8 has, got 'caf"):
+        runs.save(wrong, tmp_path / "x.json")
+    assert list(tmp_path.iterdir()) == []

@@ -219,7 +219,8 @@ from gradmark.store.journal import Journal
 
 cell = Cell(engine="e", workload="w", suite="s")
 here = Environment(cpu="c", cores=1, memory_bytes=1, os="o", python="p", packages={})
-run = Run(id="killed", started="now", environment=here, settings=Settings(), measurements=[], planned=[cell])
+start = "2026-01-01T00:00:00+00:00"
+run = Run(id="killed", started=start, environment=here, settings=Settings(), measurements=[], planned=[cell])
 keep = Journal.begin(run, Path(sys.argv[1]))
 keep(Inspected(measurement=Measurement(cell=cell, status="ok")))
 for number in range(10**9):
@@ -248,3 +249,44 @@ def test_a_killed_writer_loses_nothing_that_it_said(tmp_path):
 def test_documents_are_no_journals():
     assert not journal.is_journal((DATA / "format-1.json").read_bytes())
     assert not journal.is_journal(b"")
+
+
+@pytest.mark.parametrize("line", range(1, 11))
+def test_a_byte_that_is_no_utf8_is_named_with_its_line(written, line):
+    """Seen: one such byte in one file was a traceback of `list` and `history`, whatever other runs there were."""
+    lines = written.read_bytes().split(b"\n")
+    assert len(lines) == 12
+    lines[line - 1] = lines[line - 1].replace("ö".encode(), "ö".encode("latin-1"), 1)
+    written.write_bytes(b"\n".join(lines))
+    with pytest.raises(
+        StoreError, match=rf"abc123.jsonl is damaged in line {line}: Expected UTF-8, got the byte 0xf6 "
+    ):
+        runs.load(written)
+
+
+def test_what_could_not_be_read_is_not_written(begun, tmp_path):
+    """Seen: `sizes={"n": [float("inf")]}` and `suite=5` gave files that nobody could open."""
+    for change in ({"params": {"n": float("inf")}}, {"suite": 5}, {"workload": "\ud800"}, {"params": {"n": 10**30}}):
+        cell = msgspec.structs.replace(begun().planned[0], **change)
+        with pytest.raises(StoreError, match="a run file cannot hold this, as it could not be read again: Expected "):
+            Journal.begin(msgspec.structs.replace(begun(), planned=[cell]), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_sample_that_could_not_be_read_leaves_the_file_as_it_was(begun, events, tmp_path):
+    with Journal.begin(begun(), tmp_path) as keep:
+        keep(events[0])
+        before = keep.path.read_bytes()
+        sample = msgspec.structs.replace(events[2].sample, harness_ns=float("nan"))
+        with pytest.raises(StoreError, match="could not be read again"):
+            keep(msgspec.structs.replace(events[2], sample=sample))
+        assert keep.path.read_bytes() == before
+        keep(events[2])
+    assert len(runs.load(keep.path).measurements[0].samples) == 1
+
+
+def test_what_a_damaged_plan_lacks_is_not_lost(written, complete):
+    lines = written.read_bytes().splitlines(keepends=True)
+    lines[1] = lines[1].replace(b'"engine":"f"', b'"engine":"x"')
+    written.write_bytes(b"".join(lines))
+    assert {m.cell.id for m in runs.load(written).measurements} == {m.cell.id for m in complete.measurements}

@@ -1,5 +1,6 @@
 """The list of runs: read from the ends of the files, whatever state they are in."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -86,7 +87,10 @@ def test_a_damaged_plan_is_said_as_it_is_when_the_run_is_loaded(written, events,
 def test_a_file_with_nothing_but_its_header(written):
     path = written(0)
     path.write_bytes(path.read_bytes().splitlines(keepends=True)[0])
-    assert listed(path).problem == f"{path} is damaged in line 2: the line is cut short; the file was not changed"
+    assert listed(path).problem == (
+        f"{path} is damaged in line 2: the line is cut short; the file was not changed: mend the line, or move the "
+        "file away"
+    )
 
 
 def test_documents_are_listed_too(tmp_path):
@@ -135,3 +139,25 @@ def test_a_folder_or_a_link_to_nothing_with_the_name_of_a_run(tmp_path):
     (tmp_path / "a.jsonl").mkdir()
     (tmp_path / "b.jsonl").symlink_to(tmp_path / "nothing")
     assert [found.problem for found in headers(tmp_path)] == ["Is a directory", "No such file or directory"]
+
+
+@pytest.mark.parametrize("line", [0, 1, -1])
+def test_a_byte_that_is_no_utf8_hides_no_other_run(written, line):
+    written(8)
+    path = written(8, "20260102T000000-bad000")
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[line] = lines[line].replace("ö".encode(), b"\xff", 1).replace(b"Finished", b"\xff")
+    path.write_bytes(b"".join(lines))
+    fine, broken = headers(path.parent)
+    assert (fine.id, fine.problem) == ("20260101T000000-abc123", "")
+    if line >= 0:
+        assert f"damaged in line {line + 1}: Expected UTF-8, got the byte 0xff" in broken.problem
+    else:
+        assert (broken.problem, broken.finished) == ("", False)
+
+
+def test_a_pipe_with_the_name_of_a_run_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "a.jsonl")
+    assert [found.problem for found in headers(tmp_path)] == [
+        f"{tmp_path / 'a.jsonl'} is a pipe or a device, not a run file; move it away"
+    ]

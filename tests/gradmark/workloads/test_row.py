@@ -91,3 +91,10 @@ def test_numbers_are_like_those_that_are_listed():
     for wrong in ("rate=nan", "rate=inf", "rate=0", "shift=0.5"):
         with pytest.raises(SelectionError, match="must be a"):
             fitted(made, Row.parsed(f"f/{wrong}"))
+
+
+def test_a_size_that_is_too_long():
+    """Seen: OverflowError, in a traceback."""
+    for typed in ("9" * 400, "9" * 5000, "9" * 20, "inf"):
+        with pytest.raises(SelectionError, match=r"n must be a whole number above 0, such as"):
+            select_rows([f"poly/n={typed}"])

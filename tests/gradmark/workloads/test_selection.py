@@ -1,5 +1,6 @@
 """Selection: names, suites, globs, files; what is not there gets the nearest names."""
 
+import os
 import subprocess
 import sys
 
@@ -176,6 +177,7 @@ def package(tmp_path, monkeypatch):
     (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: bench-kit\nVersion: 1.0\n")
     (facts / "entry_points.txt").write_text("[gradmark.workloads]\nkit = bench_kit.workloads\n")
     monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
     yield folder
     for name in ("bench_kit", "bench_kit.constants", "bench_kit.workloads"):
         sys.modules.pop(name, None)
@@ -184,11 +186,13 @@ def package(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("package")
 def test_workloads_of_an_installed_package_stay_parts_of_it():
     (kit,) = select(["kit"])
-    assert kit(None, 3.0, n=4) == 6.0
+    assert (kit.module, kit.file, kit.points()) == ("bench_kit.workloads", None, [{"n": 2}])
+    assert "bench_kit" not in sys.modules  # it was loaded elsewhere
     (cell,) = cells_of([kit], ["tapegrad"], full=True)
     assert (cell.row, cell.file) == ("kit/n=2", None)
     from bench_kit.workloads import kit as itself  # as a test of the package would hand it over
 
+    assert itself(None, 3.0, n=4) == 6.0
     assert cells_of([itself], ["tapegrad"], full=True) == [cell]
 
 

@@ -62,7 +62,9 @@ def test_a_word_that_would_split_the_name_of_a_row_is_refused(quick):
         workload(suite="mine", stresses="x", sizes={"f": ["a"]}, quick=quick)(lambda ops, x: x)
 
 
-@pytest.mark.parametrize("wrong", [True, None, float("nan"), [1]])
+@pytest.mark.parametrize(
+    "wrong", [True, None, float("nan"), float("inf"), -float("inf"), 2**63, np.float64("inf"), [1]]
+)
 def test_sizes_are_numbers_or_words(wrong):
     with pytest.raises(WorkloadError, match="size n must be numbers or words"):
         workload(suite="mine", stresses="x", sizes={"n": [wrong]})(lambda ops, x: x)
@@ -198,3 +200,38 @@ def test_a_name_of_its_own():
 def test_sizes_do_not_take_the_words_of_rows():
     with pytest.raises(WorkloadError, match="a size cannot be called device: row names use that word; rename it"):
         workload(suite="mine", stresses="x", sizes={"device": ["a"]})(lambda ops, x, **_: x)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"suite": 5}, "a workload's suite must be a word, such as suite='mine'; got 5"),
+        ({"name": 5}, "a workload's name must be a word, such as name='mine'; got 5"),
+        ({"stresses": None}, "a workload's stresses must be a word, such as stresses='mine'; got None"),
+        ({"sizes": {5: [1]}}, "a workload's size must be a word, such as size='mine'; got 5"),
+        (
+            {"name": "\ud800"},
+            "a workload's name must be text that UTF-8 has, got '\\ud800'; write it without surrogates",
+        ),
+        ({"sizes": {"f": ["\ud800"]}}, "a workload's size f must be text that UTF-8 has, got '\\ud800'"),
+    ],
+)
+def test_what_no_run_file_can_keep_is_refused_where_it_is_declared(given, message):
+    """Seen: runs that were written, and could not be read."""
+    with pytest.raises(WorkloadError) as error:
+        workload(**{"suite": "mine", "stresses": "x"} | given)(lambda ops, x: x)
+    assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize("count", [-1, float("inf"), float("nan"), 1e31, "many", True])
+def test_counts_that_are_none(count):
+    arrays = {"arrays": lambda draw: [draw.normal(size=2)]}
+    made = workload(suite="mine", stresses="x", operations=lambda: count, flops=lambda: count, **arrays)(
+        lambda ops, x: x
+    )
+    with pytest.raises(
+        WorkloadError, match=r"operations must be a number from 0 to 9e\+15, got .*; correct the function"
+    ):
+        made.count({})
+    with pytest.raises(WorkloadError, match=r"flops must be a number from 0 to 1e\+30, got "):
+        made.work({}, "float32")

@@ -5,6 +5,9 @@ import pytest
 
 import tapegrad
 from tapegrad import InputError, Tape
+from tapegrad.scalar.batching import Batch
+from tapegrad.scalar.freezing import Freezer, Frozen
+from tapegrad.scalar.replaying import Workspace
 
 
 @pytest.fixture
@@ -120,6 +123,62 @@ def test_what_cannot_be_frozen(tape):
         with pytest.raises(InputError, match=message):
             tape.freeze(inputs, outputs)
     assert tape.freeze([x], y)([3.0]) == 9.0
+
+
+def test_the_private_parts_refuse_what_would_not_fit(tape):
+    """Frozen, Workspace and Batch are reached from Python, and trust nobody."""
+    other = Tape()
+    x, z = tape.var(1.0), tape.var(2.0)
+    y = x * z
+    stranger = other.var(1.0)
+    stale = other.var(2.0)
+    other.reset()
+    for inputs, outputs in [
+        ([x] * 1000, [y]),
+        ([x, x], [y]),
+        ([], [y]),
+        ([x], []),
+        ([y], [y]),
+        ([tape.const(1.0)], [y]),
+        ([None], [y]),
+        ([x], [None]),
+        ([x, None, z], [y]),
+        ([1.0], [y]),
+        ([stranger], [y]),
+        ([stale], [y]),
+        ([x], [stranger]),
+        (None, [y]),
+        ([x], None),
+        ((x,), [y]),
+    ]:
+        with pytest.raises((tapegrad.TapegradError, TypeError)):
+            Frozen(tape, inputs, outputs)
+    for recording in (None, 5, x):
+        with pytest.raises(TypeError):
+            Frozen(recording, [x], [y])
+    assert not hasattr(Freezer, "run")
+    # an output may be given again and again
+    frozen = Frozen(tape, [x, z], [y] * 1000)
+    points = np.ones((3, 2))
+    for rooms in ([None], [Workspace(frozen, False)], [Workspace(Frozen(tape, [x], [y]), True)]):
+        batch = Batch(frozen, rooms, [1000], [2], points, 1)
+        batch.work(True)
+        assert rooms == []  # it was taken, refused and not put back
+    for strange in (points[:, :1], points.astype(np.float32), points[:, ::-1], [[1.0, 1.0]], points.view(np.matrix)):
+        with pytest.raises((tapegrad.TapegradError, AttributeError)):
+            Batch(frozen, [], [1000], [2], strange, 1)
+    for shapes in (([], [2]), ([999], [2]), ([1000], [1])):
+        with pytest.raises(InputError, match="shapes of the program's own"):
+            Batch(frozen, [], *shapes, points, 1)
+    for arguments in ((), (None, True), (frozen,), (5, 5, 5), (-1, -1, 1)):
+        with pytest.raises(TypeError):
+            Workspace(*arguments)
+
+
+def test_an_output_that_is_given_twice_has_two_rows(tape):
+    x, z = tape.var(2.0), tape.var(3.0)
+    values, jacobian = tape.freeze([x, z], [x * z, z, z]).value_and_grad([4.0, 5.0])
+    assert (values.tolist(), jacobian.tolist()) == ([20.0, 5.0, 5.0], [[5.0, 4.0], [0.0, 1.0], [0.0, 1.0]])
 
 
 def test_freezing_leaves_the_tape_as_it_was(tape):

@@ -14,16 +14,12 @@ import numpy as np
 from gradmark.engines.numpy_arrays import in_doubles
 from gradmark.errors import InvalidWorkloadError, UnsupportedError
 from gradmark.measure.reference.exact import HUGE, RANDOM, NoReferenceError, not_finite
+from gradmark.measure.reference.slope import EPSILON, slope
 from gradmark.records import Accuracy, Param
 from gradmark.workloads.workload import Workload
 
 # Directions of each input. One alone may be nearly at right angles to an error; three hardly all are.
 DIRECTIONS = 3
-# The sweep: from where a smooth function is extrapolated without loss to where no kink is crossed any more.
-FIRST_STEP, SHRINK, STEPS = 2.0**-4, 4.0, 10
-# A slope is settled when extrapolating once more changes it by less than this part of it.
-SETTLED = 1e-11
-EPSILON = 2.0**-52
 # Differences that leave more doubt than this are no reference: a third of the tolerance in float64.
 USABLE = 3e-8
 # Steps over which a slope to one side is followed, to see whether it settles or grows without bound.
@@ -50,32 +46,6 @@ def directions(shape: tuple[int, ...], place: int) -> list[Any]:
     draws = (np.random.default_rng([place, number]) for number in range(DIRECTIONS))
     numbers = [draw.uniform(-1.0, 1.0, size=shape) for draw in draws]
     return [number + np.copysign(0.5, number) for number in numbers]
-
-
-def slope(f: Callable[[float], float]) -> tuple[float, float]:
-    """The derivative of f at 0 and its error: central differences, extrapolated over a sweep of steps (Ridders).
-
-    Of all extrapolations that one is taken which differs least from the two that it is made of. What rounding of f may
-    add counts as a difference too: at small steps a few roundings can agree by chance.
-    """
-    best, error = math.nan, math.inf
-    row: list[float] = []
-    step = FIRST_STEP
-    for _ in range(STEPS):
-        high, low = f(step), f(-step)
-        rounding = EPSILON * max(abs(high), abs(low)) / step
-        above, row = row, [(high - low) / (2.0 * step)]
-        factor = 1.0
-        for before in above:
-            factor *= SHRINK * SHRINK
-            row.append((factor * row[-1] - before) / (factor - 1.0))
-            change = rounding + max(abs(row[-1] - row[-2]), abs(row[-1] - before))
-            if change <= error:
-                best, error = row[-1], change
-        if error <= max(SETTLED * abs(best), rounding):
-            break
-        step /= SHRINK
-    return best, error
 
 
 def reference_of(workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Slopes:

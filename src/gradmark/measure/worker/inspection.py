@@ -1,6 +1,6 @@
-"""The inspection: is the gradient right, and what does a recording hold? Asked once, before anything is timed.
+"""The inspection: is the result right and the work where it is timed, and what does a recording hold? Asked once.
 
-In: a job. Out: accuracy, tape size and memory, or a wrong gradient with the reason.
+In: a job. Out: accuracy, tape size and memory, or what is wrong, with the reason. Nothing is timed yet.
 """
 
 from collections.abc import Callable
@@ -11,10 +11,13 @@ import msgspec
 
 from gradmark.engines.floats import FLOATS
 from gradmark.engines.protocol import bound
-from gradmark.measure.job import Job, Result
+from gradmark.errors import GradmarkError
+from gradmark.measure.job import Expected, Job, Result
+from gradmark.measure.reference.elsewhere import STEPS, expected, others
 from gradmark.measure.reference.exact import NoReferenceError
 from gradmark.measure.worker import device_memory, memory
-from gradmark.measure.worker.check import examine, not_finite, wrong
+from gradmark.measure.worker.check import check_value, examine, follow, not_finite, wrong
+from gradmark.measure.worker.outside import Outside, evaluated_outside, paid_outside
 from gradmark.measure.worker.prepared import Prepared
 from gradmark.measure.worker.timer import nothing
 from gradmark.records import Code, Memory, Warning
@@ -31,7 +34,8 @@ def inspect(job: Job) -> Result:
         first_call_ns=prepared.once_ns["first_call"] if prepared.can.caches else None,
     )  # fmt: skip
     if not prepared.can.gradients:
-        return msgspec.structs.replace(result, memory=Memory(reason=prepared.can.reason))
+        result = msgspec.structs.replace(result, memory=Memory(reason=prepared.can.reason))
+        return honest(prepared, result)
     prepared.iterate()
     try:
         exact, judged, words = examine(prepared, job)
@@ -45,6 +49,9 @@ def inspect(job: Job) -> Result:
         result = msgspec.structs.replace(result, reference=exact, accuracy=judged)
         if judged is None or judged.relative_error > judged.tolerance:
             return msgspec.structs.replace(result, status="wrong-gradient", message=wrong(words))
+    result = honest(prepared, result)
+    if result.status != "ok":
+        return result
     result = msgspec.structs.replace(result, tape=prepared.session.tape())
     if not job.settings.memory:
         return msgspec.structs.replace(result, memory=Memory(reason="switched off with --no-memory"))
@@ -60,6 +67,42 @@ def inspect(job: Job) -> Result:
     else:
         measured = memory.measure(make, record, plain(prepared), result.iteration_ns or 0.0)
     return msgspec.structs.replace(result, memory=measured)
+
+
+def honest(prepared: Prepared, result: Result) -> Result:
+    """The result, if values are right, follow the inputs, and are computed where they are timed; else what is wrong."""
+    value = prepared.value(prepared.iterate())
+    if value is None:
+        result = msgspec.structs.replace(result, warnings=[*result.warnings, Warning(code=Code.NO_VALUE)])
+    known, failed = followed(prepared, value)
+    result = msgspec.structs.replace(result, expected=known)
+    iteration_ns = result.iteration_ns or 0.0
+    failed = failed or evaluated_outside(prepared, iteration_ns)
+    paid = paid_outside(prepared, iteration_ns) if failed is None else Outside(failed)
+    if paid.failed is not None:
+        wrong_gradient = {"accuracy": paid.failed.accuracy} if paid.failed.status == "wrong-gradient" else {}
+        return msgspec.structs.replace(result, status=paid.failed.status, message=paid.failed.message, **wrong_gradient)
+    return msgspec.structs.replace(result, usual=paid.usual, warnings=[*result.warnings, *paid.warnings])
+
+
+def followed(prepared: Prepared, value: float | None) -> tuple[Expected | None, Result | None]:
+    """What is expected on plain numbers, if they know, and a failure if the engine gives something else."""
+    known, error = None, None
+    for step in STEPS:  # nearer, if the function is not finite so far away, or takes a branch that was not compiled
+        other = others(prepared.workload, prepared.inputs, step)
+        try:
+            known = expected(prepared.workload, prepared.inputs, other, prepared.params, step)
+        except NoReferenceError:
+            continue
+        try:
+            return known, check_value(prepared, known, value) or follow(prepared, known)
+        except GradmarkError:
+            raise
+        except Exception as raised:
+            error = raised
+    if error is not None:
+        raise error
+    return known, None
 
 
 def shapes(prepared: Prepared) -> dict[str, list[int]]:

@@ -4,10 +4,20 @@ In: a job. Out: its result. A run starts a worker for every sample, so what only
 """
 
 import os
-import sys
+
+import msgspec
 
 from gradmark.engines.discovery import load
-from gradmark.errors import AbsentError, GradmarkError, InvalidWorkloadError, MissingEngineError, UnsupportedError
+from gradmark.errors import (
+    AbsentError,
+    GradmarkError,
+    InvalidWorkloadError,
+    MissingEngineError,
+    NoSuchError,
+    NoSuchModuleError,
+    UnsupportedError,
+)
+from gradmark.isolation import inside
 from gradmark.measure.job import Job, Result
 from gradmark.measure.worker.prepared import Prepared
 from gradmark.measure.worker.sampling import take_time
@@ -46,24 +56,27 @@ def survey(job: Job) -> Result:
 
 
 def limit(job: Job) -> None:
-    """Fixes the CPU, the memory and the life of this process, where the platform can."""
+    """Fixes the CPU and the memory of this process, where the platform can."""
     if job.settings.pin and hasattr(os, "sched_setaffinity"):
         # the last cores: the first one has the system's own work
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-job.settings.threads :])
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG: a worker does not outlive the one who started it
-    try:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_DATA, (job.settings.memory_limit_bytes,) * 2)
-    except (ImportError, ValueError, OSError):
-        pass  # not on this platform: then only the time is limited
+    inside.limit_memory(job.settings.memory_limit_bytes)
 
 
 def run(job: Job) -> Result:
-    """Does a job; everything that goes wrong is a result."""
+    """Does a job; everything that goes wrong is a result, of one of two sides with what it should not have loaded."""
+    result = _done(job)
+    if job.origins is None or job.kind == "repeat":  # callgrind would take seconds, and the cell was inspected
+        return result
+    from gradmark.measure.worker.loaded import Loaded
+
+    loaded = Loaded(job.origins)
+    if job.kind == "time":
+        return msgspec.structs.replace(result, strays=loaded.strays(deep=False))
+    return msgspec.structs.replace(result, strays=loaded.strays(deep=True), shared=loaded.shared())
+
+
+def _done(job: Job) -> Result:
     work = {"survey": survey, "try": try_function, "inspect": inspect, "time": take_time, "repeat": repeat}[job.kind]
     try:
         return work(job)
@@ -75,7 +88,20 @@ def run(job: Job) -> Result:
         return Result(status="out-of-memory", message=f"more than the limit of {limit_gib:.1f} GiB: {error}")
     except InvalidWorkloadError as error:
         return Result(status="invalid", message=str(error))
+    except NoSuchError as error:
+        missing = isinstance(error, MissingEngineError)
+        if job.origins is not None and _is_new(job.cell.engine, error, job.origins.tree):
+            return Result(status="unsupported", message=str(error), missing=missing, new=True)
+        return Result(status="error", message=str(error), missing=missing)
     except GradmarkError as error:
         return Result(status="error", message=str(error), missing=isinstance(error, MissingEngineError))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return Result(status="error", message=where_it_failed(error))
+
+
+def _is_new(engine: str, error: NoSuchError, tree: str) -> bool:
+    """Whether a tree really lacks what was not found. A module that it has, but that was not built, is no new one."""
+    from gradmark.measure.worker.loaded import has_module
+
+    module, colon, _ = engine.partition(":")
+    return not isinstance(error, NoSuchModuleError) or (bool(colon) and not has_module(tree, module))

@@ -4,17 +4,18 @@ In: a job. Out: the calls of an iteration and the gradient after it, or `Unsuppo
 """
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from gradmark.engines.discovery import load
-from gradmark.engines.protocol import Engine, Session, no_operation
-from gradmark.errors import AbsentError, UnsupportedError, WorkloadError
+from gradmark.engines.discovery import load, path_of
+from gradmark.engines.protocol import Engine, Session, no_operation, rebind
+from gradmark.errors import AbsentError, NoSuchWorkloadError, UnsupportedError, WorkloadError
 from gradmark.measure.job import Job
-from gradmark.measure.worker.session import capabilities_of, checked, gradients_of, takes_device
+from gradmark.measure.worker.session import PARTS, capabilities_of, checked, gradients_of, takes_device, value_of
 from gradmark.records import Cell
 from gradmark.workloads.lookup import from_file, named
 from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS, TENSOR_FUNCTIONS
@@ -25,17 +26,19 @@ VOCABULARY = {*SCALAR_FUNCTIONS, *TENSOR_FUNCTIONS}
 
 def workload_of(cell: Cell) -> Workload:
     """The workload that a cell names: of its file, or of those that come with gradmark and installed packages."""
-    if cell.file:
+    if not cell.file:
+        where, matching = "gradmark with what is installed", named(cell.workload)
+    else:
         from pathlib import Path  # here: few workers need it, and all would pay for it
 
-        matching = [workload for workload in from_file(Path(cell.file)) if workload.name == cell.workload]
-    else:
-        matching = named(cell.workload)
+        where, path = os.path.relpath(cell.file), Path(cell.file)
+        if not path.is_file():
+            raise NoSuchWorkloadError(f"there is no file {where}")
+        matching = [workload for workload in from_file(path) if workload.name == cell.workload]
+        if not matching:
+            raise NoSuchWorkloadError(f"{where} has no workload called {cell.workload!r}")
     if len(matching) != 1:
-        raise WorkloadError(
-            f"{cell.file or 'gradmark with what is installed'} has {len(matching)} workloads called {cell.workload!r}; "
-            "expected one"
-        )
+        raise WorkloadError(f"{where} has {len(matching)} workloads called {cell.workload!r}; expected one")
     return matching[0]
 
 
@@ -71,13 +74,16 @@ class Prepared:
     """An engine and its session on one cell, with the times of what happens once."""
 
     def __init__(self, job: Job) -> None:
+        # the engine first: a workload may import it, or what it needs, and then nobody would know what that takes
+        path = path_of(job.cell.engine)
+        start = time.perf_counter_ns()
+        self.engine: Engine = load(job.cell.engine, path)
+        imported = time.perf_counter_ns()
         self.workload = workload_of(job.cell)
         self.cell = cell = msgspec.structs.replace(job.cell, kind=self.workload.kind)
         self.inputs = self.workload.draw(job.settings.seed, cell.params, cell.dtype)
+        self.inputs = self.copy_of_inputs()  # others will be written into them: what was drawn may be a view
         self.active = self.workload.active(self.inputs)
-        start = time.perf_counter_ns()
-        self.engine: Engine = load(cell.engine)
-        imported = time.perf_counter_ns()
         self.can = capabilities_of(cell.engine, self.engine)
         lacking = self.can.lacking(cell)
         if lacking:
@@ -98,9 +104,29 @@ class Prepared:
             "first_call": float(time.perf_counter_ns() - called),
         }
 
-    def make(self) -> Session:
-        """A new session."""
-        return self.engine.prepare(self.workload, self.inputs, self.params, **self.told)
+    def make(self, engine: Engine | None = None, workload: Workload | None = None) -> Session:
+        """A new session; of another engine or workload, on the same inputs."""
+        return (engine or self.engine).prepare(workload or self.workload, self.inputs, self.params, **self.told)
+
+    def copy_of_inputs(self) -> list[Any]:
+        """The inputs as they are now, laid out in memory alike."""
+        return [x if isinstance(x, float) else x.copy(order="K") for x in self.inputs]
+
+    def write(self, inputs: Sequence[Any], session: Session | None = None) -> None:
+        """Writes other numbers into the inputs, where calls that read them in each call find them."""
+        for place in self.active:
+            if isinstance(inputs[place], float):
+                self.inputs[place] = inputs[place]
+            else:
+                self.inputs[place][...] = inputs[place]
+        for part in PARTS:
+            rebind(getattr(session or self.session, part), self.inputs)
+
+    def move(self, inputs: Sequence[Any]) -> None:
+        """Other inputs, for whatever is called next."""
+        self.write(inputs)
+        if self.session.move is not None:
+            self.session.move(self.inputs)
 
     def calls(self, session: Session) -> tuple[Callable[[], Any], ...]:
         """The calls of one iteration: forward and backward, or whatever the engine has of them."""
@@ -113,11 +139,11 @@ class Prepared:
         """The call that leaves a recording behind."""
         return self.calls(session)[:1] if session.forward is None else (session.forward,)
 
-    def iterate(self) -> None:
-        """One iteration, finished."""
-        for call in self.calls(self.session):
-            call()
+    def iterate(self, calls: Sequence[Callable[[], Any]] | None = None) -> Any:
+        """One iteration, finished, or other calls; what the first of them returned."""
+        returned = [call() for call in (self.calls(self.session) if calls is None else calls)]
         self.session.synchronize()
+        return returned[0] if returned else None
 
     def iteration_ns(self) -> float:
         """Roughly the time of one iteration."""
@@ -129,3 +155,7 @@ class Prepared:
     def gradient(self) -> Sequence[Any]:
         """The gradient after an iteration: numbers, or arrays."""
         return gradients_of(self.session, self.workload, self.inputs, self.cell)
+
+    def value(self, returned: Any) -> float | None:
+        """The value after a call that evaluates and returned this; None if the session does not give it."""
+        return value_of(self.session, returned, self.cell)

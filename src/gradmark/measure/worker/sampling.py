@@ -1,22 +1,21 @@
-"""One sample: every phase of a cell, timed in this process. A wrong gradient is never timed.
+"""One sample: every phase of a cell, timed in this process. What is wrong, or works elsewhere, is never timed.
 
 In: a job. Out: a result with a `Sample`, or the status that says why there is none.
 """
 
-import time
-
 from gradmark.measure.job import Job, Result
-from gradmark.measure.worker.check import check
+from gradmark.measure.worker import outside
+from gradmark.measure.worker.check import check, follow
 from gradmark.measure.worker.device_clock import device_clock
+from gradmark.measure.worker.pilot import CACHE_BYTES
 from gradmark.measure.worker.prepared import Prepared
 from gradmark.measure.worker.timer import RESOLUTIONS, Timed, clock_resolution_ns, nothing, time_together
 from gradmark.measure.worker.watch import Watch
-from gradmark.records import Code, Phase, Sample, Warning
+from gradmark.records import Phase, Sample, Warning
 from gradmark.records.pilots import CORE, DEVICE, MEMORY
 
-# An engine that returns before its work is done makes the first look at its result slow: by more than this, and by more
-# than two whole iterations, is more than a cache can explain.
-LATE_NS = 50_000
+# An iteration has about so many times its inputs in use: results, gradients and what is kept between them.
+IN_FLIGHT = 4
 
 
 def take_time(job: Job) -> Result:
@@ -44,10 +43,12 @@ def take_time(job: Job) -> Result:
     harness, harness_two = (_harness_ns(timed.pop(name), watch) for name in ("harness", "harness_two"))
     phases = {name: phase_of(t, harness_two if len(t.calls) == 2 else harness, watch) for name, t in timed.items()}
     warnings: list[Warning] = []
-    if "total" in phases and prepared.can.gradients:
-        warnings += late(prepared, phases["total"].time_ns)
-        prepared.iterate()
-        failed = check(prepared, job)
+    shown = phases.get("total") or phases.get("primal")
+    if shown is not None:
+        as_timed = outside.Timed(shown.iterations, shown.time_ns)
+        paid = outside.paid_outside(prepared, shown.time_ns, as_timed, job.usual)
+        warnings += paid.warnings
+        failed = paid.failed or check(prepared, job) or follow(prepared, job.expected)
         if failed is not None:
             return failed
     sample = Sample(
@@ -64,10 +65,11 @@ def take_time(job: Job) -> Result:
 
 
 def kinds_of(prepared: Prepared) -> list[str]:
-    """Which pilots say something of a cell: numbers fit the caches, arrays may not; a GPU has a clock of its own."""
+    """Which pilots say something of a cell: numbers fit the caches, large arrays do not; a GPU has its own clock."""
     if prepared.cell.device != "cpu":
         return [CORE, DEVICE]
-    return [CORE, MEMORY] if prepared.workload.kind == "tensor" else [CORE]
+    used = IN_FLIGHT * sum(getattr(x, "nbytes", 0) for x in prepared.inputs)
+    return [CORE, MEMORY] if used > CACHE_BYTES else [CORE]
 
 
 def phase_of(timed: Timed, harness_ns: float, watch: Watch) -> Phase:
@@ -85,18 +87,3 @@ def phase_of(timed: Timed, harness_ns: float, watch: Watch) -> Phase:
 def _harness_ns(timed: Timed, watch: Watch) -> float:
     """What an empty call takes: what is subtracted must not be more than it takes when the machine is calm."""
     return min(phase_of(timed, 0.0, watch).calm_ns)
-
-
-def late(prepared: Prepared, total_ns: float) -> list[Warning]:
-    """Does reading the result take longer the first time than the second? Then work was left undone when timed."""
-    excess = []
-    for _ in range(3):
-        prepared.iterate()
-        times = [time.perf_counter_ns()]
-        for _ in range(2):
-            prepared.gradient()
-            times.append(time.perf_counter_ns())
-        excess.append((times[1] - times[0]) - (times[2] - times[1]))
-    if min(excess) > LATE_NS + 2 * total_ns:
-        return [Warning(code=Code.UNFINISHED, numbers={"late_ns": float(min(excess))})]
-    return []

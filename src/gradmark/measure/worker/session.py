@@ -4,6 +4,7 @@ In: what an engine gave. Out: the same, if a worker can call it; else `EngineErr
 and how to mend it.
 """
 
+import contextlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -15,7 +16,7 @@ from gradmark.workloads.lookup import where_it_failed
 from gradmark.workloads.workload import DTYPES, Workload, parameters
 
 KINDS = ("scalar", "tensor")
-PARTS = ("forward", "gradients", "backward", "total", "primal")
+PARTS = ("forward", "gradients", "backward", "total", "primal", "value")
 PLACES = ("first", "second", "third")
 
 
@@ -90,6 +91,8 @@ def checked(session: Any, can: Capabilities, cell: Cell) -> Session:
             raise refuse(f"has {_described(part)} as {name}; expected a function without arguments")
         if needed := _needed(part):
             raise refuse(f"has {name}({', '.join(needed)}); {name} takes no arguments")
+    if session.move is not None and (not callable(session.move) or len(_needed(session.move)) > 1):
+        raise refuse(f"has {_described(session.move)} as move; expected a function that takes the new inputs")
     for name in ("synchronize", "tape"):
         if not callable(getattr(session, name)):
             raise refuse(
@@ -171,6 +174,28 @@ def gradients_of(session: Session, workload: Workload, inputs: Sequence[Any], ce
                 f"{where} returned {_described(part)} {ordinal(place)}; expected {expected}, as floats"
             ) from None
     return numbers
+
+
+def value_of(session: Session, returned: Any, cell: Cell) -> float | None:
+    """The value after a call that returned this: that number, or what the session reads; None if it gives neither."""
+    own = number(returned)
+    if own is not None or session.value is None:
+        return own
+    given = session.value()
+    read = number(given)
+    if read is None:
+        raise EngineError(f"engine {cell.engine!r}: value() returned {_described(given)}; expected one number")
+    return read
+
+
+def number(result: Any) -> float | None:
+    """A result as a number, where it is one: Python's, NumPy's, or a tensor of one entry."""
+    if result is None or isinstance(result, bool | str | bytes | bytearray):
+        return None
+    for read in (float, lambda one: float(one.item())):
+        with contextlib.suppress(Exception):  # whatever an engine's own numbers raise
+            return read(result)
+    return None
 
 
 def ordinal(place: int) -> str:

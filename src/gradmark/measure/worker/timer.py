@@ -112,7 +112,7 @@ class Timed:
 
     def add_block(self, watch: Watch) -> None:
         """Times one block. If it has become much shorter, what was timed before was still warming up."""
-        was_calm, before = watch.is_calm, watch.last
+        was_calm, before = watch.is_free, dict(watch.last)
         taken = self._block()
         if taken < 0.5 * self.least_ns:
             self._fill()

@@ -34,7 +34,8 @@ class Watch:
         self.reference = {kind: reference[kind] for kind in self._take if kind in reference}
         self.spent_ns = {"calm": 0.0, "slow": 0.0}
         self._last_ns = time.perf_counter_ns()
-        unknown = [kind for kind in self._take if kind not in self.reference]
+        # What the memory's takes after a block is not known before there were some: until then it has no say.
+        unknown = [kind for kind in self._take if kind not in self.reference and kind != MEMORY]
         if unknown:
             first = [self._read() for _ in range(FIRST_LOOKS)]
             known = pilots.reference_of([{kind: [(look[kind], look[kind]) for look in first]} for kind in unknown])
@@ -48,25 +49,31 @@ class Watch:
         """All pilots. The time since the last look counts as what this one saw.
 
         One that is slow is taken again at once: after a block that used much memory the first pilots wait for the
-        caches, for some 50 µs; a neighbour stays for longer.
+        caches, for some 50 µs; a neighbour stays for longer. Not the memory's, which would then find its buffer.
         """
         self.last = self._read()
         for _ in range(SECOND_LOOKS):
-            if self.is_calm:
+            if self.is_free:
                 break
-            self.last = {kind: min(ns, self.last[kind]) for kind, ns in self._read().items()}
+            again = {kind: float(take()) for kind, take in self._take.items() if kind != MEMORY}
+            self.last |= {kind: min(ns, self.last[kind]) for kind, ns in again.items()}
         now = time.perf_counter_ns()
-        self.spent_ns["calm" if self.is_calm else "slow"] += now - self._last_ns
+        self.spent_ns["calm" if self.is_free else "slow"] += now - self._last_ns
         self._last_ns = now
         return self.last
 
     @property
     def is_calm(self) -> bool:
-        """Whether the last look saw a calm machine."""
+        """Whether the last look, which came after a block, saw a calm machine."""
         return pilots.is_calm(self.last, self.reference)
 
+    @property
+    def is_free(self) -> bool:
+        """Whether it saw nobody else at work on the core or the device. The memory shows only after a block."""
+        return pilots.is_calm({kind: ns for kind, ns in self.last.items() if kind != MEMORY}, self.reference)
+
     def wait(self, until_ns: float) -> bool:
-        """Looks until the machine is calm, or until then. Whether it is calm."""
-        while not self.is_calm and time.perf_counter_ns() < until_ns:
+        """Looks until nobody else is at work, or until then. Whether that is so."""
+        while not self.is_free and time.perf_counter_ns() < until_ns:
             self.look()
-        return self.is_calm
+        return self.is_free

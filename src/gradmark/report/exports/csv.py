@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from gradmark.analyse.summary import shape_text, summarise
 from gradmark.records import Measurement, Run, Summary, metric
 from gradmark.records.metric import Metric
-from gradmark.report.model.characters import one_line
+from gradmark.report.escaping.csv import field as escaped
 from gradmark.report.model.rows import reading_order
 from gradmark.report.model.words import sentence
 
@@ -23,20 +23,10 @@ def csv(run: Run, summaries: Sequence[Summary] | None = None) -> str:
     fields = _fields(run.measurements)
     out = io.StringIO()
     writer = csv_module.writer(out, lineterminator="\n")
-    writer.writerow(fields)
+    writer.writerow(map(escaped, fields))
     for place in reading_order(run):
-        writer.writerow(_safe(field(run.measurements[place], summarised[place])) for field in fields.values())
+        writer.writerow(escaped(field(run.measurements[place], summarised[place])) for field in fields.values())
     return out.getvalue()
-
-
-def _safe(value: object) -> object:
-    """Text on one line that no spreadsheet takes for a formula; numbers in full; nothing for what is missing."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if not isinstance(value, str):
-        return value
-    text = one_line(value)
-    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
 
 
 def _fields(measurements: Sequence[Measurement]) -> dict[str, Field]:

@@ -118,8 +118,8 @@ def _rates(sample: Sample, own: Collection[str], measurement: Measurement) -> It
     if total is None or not 0 < total.time_ns < math.inf:
         return
     for count, unit, scale in ((measurement.flops, "GFLOP/s", 1.0), (measurement.bytes, "MB/s", 1e3)):
-        if count:
-            yield f"{_number(scale * count / total.time_ns)} {unit}"
+        if count and math.isfinite(rate := scale * count / total.time_ns):
+            yield f"{_number(rate)} {unit}"
 
 
 def _counted(memory: Memory) -> list[str]:

@@ -9,6 +9,7 @@ import msgspec
 
 from gradmark.analyse.summary import summarise
 from gradmark.records import Run, Summary
+from gradmark.report.escaping import json as escaping
 
 
 def json(run: Run, summaries: Sequence[Summary] | None = None) -> str:
@@ -16,4 +17,4 @@ def json(run: Run, summaries: Sequence[Summary] | None = None) -> str:
     summarised = summaries if summaries is not None else [summarise(m) for m in run.measurements]
     rows = [{"row": s.cell.row, "engine": s.cell.engine, **msgspec.to_builtins(s)} for s in summarised]
     document = msgspec.to_builtins(run) | {"rows": rows}
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+    return escaping.document(document)

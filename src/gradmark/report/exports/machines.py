@@ -12,7 +12,8 @@ from gradmark.analyse.calm import is_calm
 from gradmark.records import Run
 from gradmark.records.finding import Finding, Gate
 from gradmark.records.metric import Unit, metric, metrics_of, numbers
-from gradmark.report.model.characters import one_line
+from gradmark.report.escaping.json import document
+from gradmark.report.escaping.xml import text
 from gradmark.report.tables.gate import change, counts, notes, sentence
 from gradmark.store.baselines import key
 
@@ -42,14 +43,14 @@ def junit(gate: Gate) -> str:
     suite = ElementTree.Element("testsuite", {"name": "gradmark", **{k: str(n) for k, n in counted.items()}})
     tags = {"fail": "failure", "inconclusive": "error", "new": "skipped", "not compared": "skipped"}
     for finding in gate.findings:
-        case = ElementTree.SubElement(suite, "testcase", classname=one_line(finding.cell), name=finding.metric)
-        message = one_line(f"{change(finding)} {sentence(finding)}")
+        case = ElementTree.SubElement(suite, "testcase", classname=text(finding.cell), name=text(finding.metric))
+        message = text(f"{change(finding)} {sentence(finding)}")
         if finding.word in tags:
             ElementTree.SubElement(case, tags[finding.word], message=message)
         elif message:
             ElementTree.SubElement(case, "system-out").text = message
     ElementTree.SubElement(suite, "system-out").text = "\n".join(
-        one_line(text) for text in [*notes(gate), f"{gate.answer}: {counts(gate)}"]
+        map(text, [*notes(gate), f"{gate.answer}: {counts(gate)}"])
     )
     suites = ElementTree.Element("testsuites")
     suites.append(suite)
@@ -72,12 +73,12 @@ def bencher(gate: Gate) -> str:
     for finding, now in _measured(gate):
         measure = {"total": "latency"}.get(finding.metric, finding.metric.replace("_", "-"))
         benchmarks.setdefault(finding.cell, {})[measure] = {"value": now}
-    return _pretty(benchmarks)
+    return document(benchmarks)
 
 
 def smaller_is_better(gate: Gate) -> str:
     """github-action-benchmark's `customSmallerIsBetter`: a list of name, unit, value."""
-    return _pretty(
+    return document(
         [{"name": finding.name, "unit": unit(finding.metric), "value": now} for finding, now in _measured(gate)]
     )
 
@@ -95,7 +96,9 @@ def of_run(run: Run) -> Gate:
         findings += [
             Finding(cell=key(measurement.cell), metric=entry.name, word="new", now=known[entry.name].value)
             for entry in metrics_of(measurement)
-            if entry.name in known and (entry.exact or (entry.phase and is_calm(known, entry.name)))
+            if entry.name in known
+            and not entry.stands_in_for
+            and (entry.exact or (entry.phase and is_calm(known, entry.name)))
         ]
     return Gate(against="nothing", findings=findings)
 
@@ -105,8 +108,4 @@ def json(gate: Gate) -> str:
     plain = msgspec.to_builtins(gate)
     for written, finding in zip(plain["findings"], gate.findings, strict=True):
         written["reason"] = sentence(finding)
-    return _pretty({"answer": gate.answer, **plain, "notes": notes(gate)})
-
-
-def _pretty(plain: Any) -> str:
-    return msgspec.json.format(msgspec.json.encode(plain), indent=2).decode() + "\n"
+    return document({"answer": gate.answer, **plain, "notes": notes(gate)})

@@ -3,18 +3,13 @@
 In: tables, or engines side by side, with notes and answers. Out: one string that ends with a newline.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 
-from gradmark.report.model.characters import one_line
+from gradmark.report.escaping.markdown import text
 from gradmark.report.model.columns import cells, columns, legend
 from gradmark.report.model.notes import Note
 from gradmark.report.model.sides import Comparison
 from gradmark.report.model.suites import Table
-
-# What would begin or end a cell, code, emphasis, a link, a tag, an entity or a struck-out word. An underscore inside a
-# word is only an underscore, and most names have some.
-MARKDOWN = re.compile(r"[\\`|*\[\]<>&~#]|(?<![^\W_])_|_(?![^\W_])")
 
 
 def suites(
@@ -26,20 +21,20 @@ def suites(
 
 
 def _list(lines: Sequence[str]) -> list[str]:
-    return ["\n".join(f"- {_escaped(line)}" for line in lines)] if lines else []
+    return ["\n".join(f"- {text(line)}" for line in lines)] if lines else []
 
 
 def _notes(notes: Sequence[Note]) -> list[str]:
-    return ["\n".join(f"- **{note.level}**: {_escaped(note.text)}" for note in notes)] if notes else []
+    return ["\n".join(f"- **{note.level}**: {text(note.text)}" for note in notes)] if notes else []
 
 
 def _table(table: Table, *, medians: bool) -> Iterator[str]:
     shown = columns(table.rows, medians=medians)
-    yield f"### {_escaped(table.title)}"
+    yield f"### {text(table.title)}"
     lines = [[column.header for column in shown], ["---:" if column.metrics else "---" for column in shown]]
     for member in table.rows:
         texts = cells(member, shown)
-        lines.append([texts[c.key] if c.metrics else _escaped(texts[c.key]) for c in shown])
+        lines.append([texts[c.key] if c.metrics else text(texts[c.key]) for c in shown])
     yield "\n".join(f"| {' | '.join(line)} |" for line in lines)
     yield from _list(legend(table.rows, shown))
 
@@ -48,14 +43,10 @@ def side_by_side(comparison: Comparison, notes: Sequence[Note]) -> str:
     """The answers, a table for each workload with engines as columns, then the notes."""
     blocks = _list(comparison.answers)
     for side in comparison.sides:
-        blocks.append(f"### {_escaped(side.title)}")
-        head = ["", *map(_escaped, side.engines)]
-        lines = [head, ["---", *["---:"] * len(side.engines)], *([label, *texts] for label, texts in side.lines)]
+        blocks.append(f"### {text(side.title)}")
+        head = ["", *map(text, side.engines)]
+        lines = [head, ["---", *["---:"] * len(side.engines)], *([text(label), *texts] for label, texts in side.lines)]
         if side.engines:
             blocks.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
         blocks += _list(side.remarks)
     return "\n\n".join([*blocks, *_list(comparison.absent), *_notes(notes)]) + "\n"
-
-
-def _escaped(text: str) -> str:
-    return MARKDOWN.sub(r"\\\g<0>", one_line(text))

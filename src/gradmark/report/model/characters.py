@@ -7,9 +7,29 @@ import re
 import unicodedata
 
 # Whole escape sequences go, so that a coloured message does not leave "[31m" behind: OSC (titles, links), CSI, others.
-ESCAPES = re.compile(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[ -/]*[0-~]")
+# One that does not end in the text, or has a space in it, only loses its escape character: it may be the end of a name,
+# and must not take with it what is said after the name.
+ESCAPES = re.compile(
+    r"\x1b\][^\x07\x1b\s]*(?:\x07|\x1b\\)|(?:\x1b\[|\x9b)[0-9;:<=>?]*[A-Za-z~]|\x1b[()][0-9AB]|\x1b[78=>A-Zc]"
+)
 # Control, format (bidirectional overrides, zero widths), surrogates (cannot be encoded).
 UNSAFE = {"Cc", "Cf", "Cs"}
+
+
+def printable(text: str) -> str:
+    r"""The text in printable characters, on one line; its spaces stay, so that columns do.
+
+    >>> printable("  \x1b[31mbad\x1b[0m\n name\x07")
+    '  bad  name'
+    """
+    if text.isprintable():  # most texts are; the check below takes a while for each letter
+        return text
+    kept = (" " if c.isspace() else c for c in ESCAPES.sub("", text) if c.isspace() or _is_safe(c))
+    return "".join(kept)
+
+
+def _is_safe(character: str) -> bool:
+    return unicodedata.category(character) not in UNSAFE
 
 
 def one_line(text: str) -> str:
@@ -18,10 +38,7 @@ def one_line(text: str) -> str:
     >>> one_line("\x1b[31mbad\x1b[0m\n name\x07")
     'bad name'
     """
-    if text.isprintable():  # most names are; the check below takes a while for each letter
-        return " ".join(text.split())
-    kept = (c for c in ESCAPES.sub("", text) if c.isspace() or unicodedata.category(c) not in UNSAFE)
-    return " ".join("".join(kept).split())
+    return " ".join(printable(text).split())
 
 
 def some(names: list[str], most: int = 3) -> str:

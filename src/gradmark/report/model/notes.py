@@ -28,6 +28,8 @@ LEAK_LIMIT_BYTES = 1.0
 CALM_ENOUGH, HARDLY_CALM = 0.995, 0.2
 # A variant of an engine is named after it; nothing else says that they belong together.
 FRESH = ":fresh"
+# The engines that evaluate a function of each kind on plain numbers.
+PLAIN = {"scalar": "python-floats", "tensor": "numpy"}
 
 
 class Note(Record, frozen=True, kw_only=True):
@@ -121,6 +123,10 @@ def _after_failure(row: Row, settings: Settings) -> str:
             return ""
         case "invalid":
             return "No engine was timed on it. Change the function or its inputs."
+        case "untimed-work":
+            return "It was not timed. All work must be done in the calls that are timed, for the inputs of that moment."
+        case "wrong-value":
+            return f"It was not timed. Compare with plain numbers: {_beside(row, PLAIN[row.cell.kind])}."
         case "wrong-gradient":
             return f"It was not timed. Compare with an independent gradient: {_beside(row, 'finite-difference')}."
         case "skipped":
@@ -315,12 +321,11 @@ def _devices(run: Run) -> Iterator[Note]:
 
 
 def _workers(run: Run) -> Iterator[Note]:
-    """Where the processes came from, if they were not started each for itself."""
-    if run.settings.forked and any(m.samples for m in run.measurements):
+    """What is not measured for each process by itself, because compilers of many engines would take too long."""
+    if run.settings.shared_cache and any(m.samples for m in run.measurements):
         yield _info(
-            "workers: each engine was imported once a round, and every cell had a process forked from that; `import` "
-            "is the same for all cells of a round, and the first call of an engine that keeps what it compiled on disk "
-            "is that of its first process. `--full`, or fewer engines, starts each process afresh."
+            "workers: what an engine compiled and kept on disk served all its later processes, so its first call is "
+            "that of its first process. With `--full`, or fewer engines, every process compiles for itself."
         )
 
 

@@ -19,6 +19,8 @@ WORDS: dict[Status, str] = {
     "unsupported": "unsupported",
     "invalid": "not measurable",
     "wrong-gradient": "wrong gradient",
+    "wrong-value": "wrong value",
+    "untimed-work": "untimed work",
     "error": "error",
     "crash": "crashed",
     "timeout": "timed out",

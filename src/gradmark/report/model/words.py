@@ -9,10 +9,10 @@ from gradmark import units
 from gradmark.records import Code, Warning
 
 # What every time is, in legends and captions; and what it is in files without pilots.
-TIMES = "typical calm block, at one clock speed"
+TIMES = "in calm moments, at one clock speed"
 WITHOUT_PILOTS = "fastest block (no pilots)"
 # The same on an axis.
-ON_AXIS = "typical calm block"
+ON_AXIS = "calm time"
 # What to do about a machine that was slow.
 LOOK = "`gradmark doctor` shows the machine's states"
 
@@ -21,7 +21,7 @@ def times_are(watched: Iterable[bool]) -> str:
     """What the times of some rows are, by whether pilots watched each.
 
     >>> times_are([True, True]), times_are([])
-    ('typical calm block, at one clock speed', 'typical calm block, at one clock speed')
+    ('in calm moments, at one clock speed', 'in calm moments, at one clock speed')
     """
     kinds = set(watched)
     if kinds == {False}:
@@ -39,10 +39,15 @@ def sentence(warning: Warning) -> str:
     match warning.code:
         case Code.UNCHECKED:
             return f"The gradient was not checked: {warning.reason}. Choose other inputs to have it checked."
+        case Code.NO_VALUE:
+            return (
+                "The value was not checked: the session gives none. Let `forward` and `total` return the number, or "
+                "give the session `value`."
+            )
         case Code.UNFINISHED:
             return (
-                f"Work went on after the clock was read: reading the gradient took {units.time(numbers['late_ns'])} "
-                "longer the first time. The times are too small. Give the session a `synchronize` that waits."
+                f"Work seems to go on for {units.time(numbers['late_ns'])} after the clock is read: the times are too "
+                "small then. Give the session a `synchronize` that waits."
             )
         case Code.UNREPEATABLE:
             return (

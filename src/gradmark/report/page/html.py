@@ -5,12 +5,12 @@ In: a page. Out: text. The template escapes all text; data and plotly go in comp
 
 import base64
 import gzip
-import re
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 
 import msgspec
 
+from gradmark.report.escaping.html import printable_json, shown, with_code
 from gradmark.report.page.page import Page
 
 SCRIPTS = ("table.js", "plots.js", "blocks.js", "loading.js", "page.js")
@@ -23,12 +23,13 @@ def render(page: Page) -> str:
     assets = files("gradmark.report.page") / "assets"
     environment = jinja2.Environment(
         autoescape=True,
+        finalize=shown,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         loader=jinja2.FunctionLoader(lambda name: (assets / name).read_text(encoding="utf-8")),
     )
-    environment.filters["code"] = _code
+    environment.filters["code"] = with_code
     environment.globals["zip"] = zip
     plotly = (files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8") if page.charts else ""
     with ThreadPoolExecutor(2) as beside:  # compressing lets Python go on; the template needs the results at its end
@@ -42,16 +43,14 @@ def render(page: Page) -> str:
         )
 
 
-def _code(text: str) -> str:
-    """Escaped text in which what stands between backticks is code."""
-    import markupsafe
-
-    return markupsafe.Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(markupsafe.escape(text))))
-
-
 def data(page: Page) -> str:
-    """What the plots are drawn from, as JSON."""
-    return msgspec.json.encode({chart.id: chart for chart in page.charts}).decode()
+    """What the plots are drawn from, as JSON. The letters that stand for numbers are read by nobody, and stay."""
+    charts = {}
+    for chart in page.charts:
+        words = msgspec.structs.replace(chart, times=[], pilots={})
+        plain = msgspec.json.decode(printable_json(msgspec.json.encode(words).decode()))
+        charts[chart.id] = plain | ({"times": chart.times, "pilots": chart.pilots} if chart.times else {})
+    return msgspec.json.encode(charts).decode()
 
 
 def packed(text: str) -> str:

@@ -142,7 +142,7 @@ class Timed:
         if not self.number.calm:
             return f"{text} is made of slow blocks{' too' if self.calm else ''}, and decides nothing."
         several = len(self.counted) > 1
-        return f"{text} is the typical calm block{f' (median over {len(self.counted)} processes)' * several}."
+        return f"{text} is the calm time{f' (median over {len(self.counted)} processes)' * several}."
 
     def _summary(self, top: float) -> Iterator[str]:
         yield f"{plural(len(self.parts), 'process')}, {plural(len(self.blocks), 'block')}."
@@ -150,9 +150,9 @@ class Timed:
         fastest, slowest = units.time(min(each)), units.time(max(each))
         several = len(each) > 1
         if any(part.watched for part in self.counted):
-            of = "block" if self.never_calm else "calm block, at the clock of the reference,"
+            of = "blocks" if self.never_calm else "calm blocks, at the clock of the reference,"
             apart = f" in the fastest process, {slowest} in the slowest" if several else ""
-            yield f"The typical {of} took {fastest}{apart}."
+            yield f"The lower quartile of the {of} is {fastest}{apart}."
         else:
             apart = f"; those of the processes lie between that and {slowest}" if several else ""
             yield f"The fastest block took {fastest}{apart}."
@@ -173,7 +173,7 @@ def _slow(part: Phase) -> Iterator[float]:
     """The pilots that saw a slow machine, as multiples of their reference."""
     for kind, level in part.reference.items():
         for pair in part.pilots.get(kind, ()):
-            yield from (ns / level for ns in pair if ns > pilots.CALM[kind] * level)
+            yield from (ns / level for ns in pilots.having_a_say(kind, pair) if ns > pilots.CALM[kind] * level)
 
 
 def _taken(part: Phase, kind: str) -> str:

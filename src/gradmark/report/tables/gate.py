@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 
 from gradmark import units
 from gradmark.records.finding import Finding, FindingCode, Gate, Word
-from gradmark.records.metric import metric
+from gradmark.records.metric import REGISTRY, metric
+from gradmark.report.escaping import markdown as escaping
 from gradmark.report.model.characters import one_line, plural
 from gradmark.report.model.words import LOOK
 
@@ -23,6 +24,7 @@ SAID_OF_CELLS: dict[Word, tuple[str, str]] = {
     "not compared": ("is not compared", "are not compared"),
     "new": ("is not in the baseline", "are not in the baseline"),
 }
+NEW_IN_REVISION = ("is new", "are new")
 WORST_FIRST = list(SAID_OF_CELLS)
 # New cells that are named; a baseline that was never made lacks all of them.
 SHOWN_NEW = 3
@@ -47,9 +49,15 @@ def amount(name: str, value: float | None) -> str:
     return units.text(unit, value)
 
 
-def numbers(values: Mapping[str, float]) -> str:
-    """All metrics of a cell on one line."""
-    return ", ".join(f"{name} {amount(name, value)}" for name, value in values.items())
+def numbers(values: Mapping[str, float], scatter: Mapping[str, float]) -> str:
+    """All metrics of a cell on one line, with what processes differ by.
+
+    >>> numbers({"allocations": 180.5, "tape_instructions": 3}, {"allocations": 4})
+    'allocations 180.5 ± 4, tape_instructions 3'
+    """
+    shown = {name: amount(name, value) for name, value in values.items()}
+    shown |= {name: f"{shown[name]} ± {amount(name, value)}" for name, value in scatter.items() if name in shown}
+    return ", ".join(f"{name} {text}" for name, text in shown.items())
 
 
 def change(finding: Finding) -> str:
@@ -64,9 +72,12 @@ def change(finding: Finding) -> str:
         return ""
     text = f"{amount(finding.metric, finding.before)} → {amount(finding.metric, finding.now)}"
     if finding.before and finding.now is not None and metric(finding.metric).unit != "relative":
-        ratio = finding.now / finding.before
-        text += f" ({units.percent(ratio) if ratio < MANY else f'{units.times(ratio)} times'})"
+        text += f" ({_by(finding.now / finding.before)})"
     return text
+
+
+def _by(ratio: float) -> str:
+    return units.percent(ratio) if ratio < MANY else f"{units.times(ratio)} times"
 
 
 def sentence(finding: Finding) -> str:
@@ -90,7 +101,8 @@ def _allowed(finding: Finding) -> str:
     if budget is None:
         return "over the budget"
     more = f"{budget.factor:g} times as much" if budget.factor else f"{budget} more"
-    return f"the budget allows {more}"
+    scatter = f", and processes differ by {amount(finding.metric, finding.scatter)}" if finding.scatter else ""
+    return f"the budget allows {more}{scatter}"
 
 
 def _status(finding: Finding) -> str:
@@ -98,8 +110,41 @@ def _status(finding: Finding) -> str:
     return f"{f'still {now}' if now == before else f'{now}, was {before}'}: {finding.detail}"
 
 
+def _new_failure(finding: Finding) -> str:
+    return f"new, and does not work: {(finding.statuses or ('', 'broken'))[1]}: {finding.detail}"
+
+
+def _by_chance(finding: Finding) -> str:
+    scatter = amount(finding.metric, finding.scatter)
+    return f"differs by {scatter} from process to process; {_steadier(finding)} are compared instead"
+
+
+def _erratic(finding: Finding) -> str:
+    seen = f"{amount(finding.metric, min(finding.counts))} to {amount(finding.metric, max(finding.counts))}"
+    return (
+        f"{_allowed(finding)}, but {len(finding.counts)} processes counted {seen}, where those of the baseline agreed; "
+        f"a calmer machine may decide, or `{RENEW}` records it"
+    )
+
+
+def _steadier(finding: Finding) -> str:
+    return next((entry.name for entry in REGISTRY if entry.stands_in_for == finding.metric), "others")
+
+
 def _repaired(finding: Finding) -> str:
     return f"works now, was {(finding.statuses or ('broken',))[0]}; `{RENEW}` records it"
+
+
+def _never_worked(finding: Finding) -> str:
+    return (
+        f"works now, but nothing of its engine or file did before, so nothing was compared: {finding.detail}; see that "
+        "`build` in [tool.gradmark] builds the other revision"
+    )
+
+
+def _no_counterpart(finding: Finding) -> str:
+    """Of another revision: why there is nothing to compare with. A baseline gives no reason."""
+    return f"nothing to compare with in the other revision: {finding.detail}" if finding.detail else ""
 
 
 def _differing(finding: Finding) -> str:
@@ -108,10 +153,11 @@ def _differing(finding: Finding) -> str:
 
 def _seen(finding: Finding) -> str:
     """A time's change with what may be noise in it; of one that was measured again, both changes."""
-    parts = [f"noise {100 * finding.noise:.1f} %"] if finding.noise is not None else []
+    noise = finding.noise
+    parts = [] if noise is None else [f"noise {100 * noise:.1f} %" if noise < MANY else f"noise {noise:,.0f} times"]
     parts += [f"p = {finding.p_value:.2g}"] if finding.p_value is not None else []
     if len(finding.ratios) > 1:
-        parts.append("measured twice: " + ", ".join(units.percent(ratio) for ratio in finding.ratios))
+        parts.append("measured twice: " + ", ".join(map(_by, finding.ratios)))
     return ", ".join(parts)
 
 
@@ -127,13 +173,17 @@ SENTENCES: dict[FindingCode, Callable[[Finding], str]] = {
     FindingCode.WITHIN: _seen,
     FindingCode.OVER: _over,
     FindingCode.BETTER: lambda finding: f"`{RENEW}` records it" if metric(finding.metric).exact else _seen(finding),
-    FindingCode.NEW: lambda _: f"not in the baseline; `{RENEW}` adds it",
+    FindingCode.NEW: lambda finding: _no_counterpart(finding) or f"not in the baseline; `{RENEW}` adds it",
     FindingCode.VANISHED: lambda _: f"in the baseline, but not measured; if that is intended, `{RENEW}` removes it",
     FindingCode.STATUS: _status,
     FindingCode.REPAIRED: _repaired,
+    FindingCode.NEVER_WORKED: _never_worked,
     FindingCode.ELSEWHERE: _differing,
     FindingCode.MISSING: lambda finding: f"could not be obtained: {finding.detail}",
     FindingCode.ON_DEMAND: lambda finding: finding.detail,
+    FindingCode.BY_CHANCE: _by_chance,
+    FindingCode.ERRATIC: _erratic,
+    FindingCode.NEW_FAILURE: _new_failure,
     FindingCode.TOO_SHORT: lambda _: "too short: the cost of an empty call is not known well enough",
     FindingCode.NEAR: _of_a_time(f"may or may not be within the budget; {DECIDE}"),
     FindingCode.SPLIT: _of_a_time(f"the pairs disagree; {DECIDE}"),
@@ -155,7 +205,17 @@ def notes(gate: Gate) -> list[str]:
     skipped = dict.fromkeys(f.metric for f in gate.findings if f.code is FindingCode.ELSEWHERE)
     if skipped:
         differing.append(f"not compared because of that: {', '.join(skipped)}; the rest compares on any machine")
-    return [*differing, *gate.notes]
+    return [*differing, *_leaks(gate), *gate.notes]
+
+
+def _leaks(gate: Gate) -> list[str]:
+    """Of what leaks as much as before: that is no regression, but nobody should forget it."""
+    leaking = [f for f in gate.of("pass", "improved") if f.metric == "leaked_bytes" and f.now]
+    if not leaking:
+        return []
+    worst = max(leaking, key=lambda finding: finding.now or 0.0)
+    cells = f"{plural(len(leaking), 'cell')} {'leaks' if len(leaking) == 1 else 'leak'}"
+    return [f"{cells} no more than before; worst: {amount(worst.metric, worst.now)} an iteration on {worst.cell}"]
 
 
 def counts(gate: Gate) -> str:
@@ -172,7 +232,10 @@ def counts(gate: Gate) -> str:
         alike = [of_cell for of_cell in words.values() if min(of_cell, key=WORST_FIRST.index) == word]
         if not alike:
             continue
-        text = f"{plural(len(alike), 'cell')} {SAID_OF_CELLS[word][len(alike) != 1]}"
+        said = (
+            SAID_OF_CELLS[word] if word != "new" or not any(map(_no_counterpart, gate.of("new"))) else NEW_IN_REVISION
+        )
+        text = f"{plural(len(alike), 'cell')} {said[len(alike) != 1]}"
         deciding, all_metrics = sum(of_cell.count(word) for of_cell in alike), sum(map(len, alike))
         share = f"{deciding} of " if deciding != all_metrics else ""
         parts.append(text if word == "new" else f"{text} ({share}{plural(all_metrics, 'metric')})")
@@ -186,6 +249,8 @@ def _new(gate: Gate) -> str:
         return f"{cells[0]}: {sentence(gate.of('new')[0])}"
     rest = len(cells) - SHOWN_NEW
     shown = ", ".join(cells[:SHOWN_NEW]) + (f" and {rest} more" if rest > 0 else "")
+    if any(map(_no_counterpart, gate.of("new"))):
+        return f"{plural(len(cells), 'cell')} have nothing to compare with in the other revision: {shown}"
     return f"{plural(len(cells), 'cell')} are not in the baseline; `{RENEW}` adds them: {shown}"
 
 
@@ -202,12 +267,14 @@ def lines(gate: Gate) -> list[str]:
 
 def markdown(gate: Gate) -> str:
     """For a pull request's comment or `$GITHUB_STEP_SUMMARY`: the answer, a table of what is not a pass, the notes."""
-    text = [f"### {MARKS[gate.answer]} gradmark: {gate.answer}", "", f"Against {gate.against}: {counts(gate)}."]
+    against = escaping.text(gate.against)
+    text = [f"### {MARKS[gate.answer]} gradmark: {gate.answer}", "", f"Against {against}: {counts(gate)}."]
     if shown := _each_shown(gate):
         text += ["", "| | cell | metric | change | why |", "|---|---|---|---|---|"]
         for finding in shown:
-            parts = [MARKS[finding.word], f"`{finding.cell}`", finding.metric, change(finding), sentence(finding)]
-            text.append("| " + " | ".join(one_line(part).replace("|", "\\|") for part in parts) + " |")
+            name, why = escaping.code(finding.cell, in_table=True), escaping.prose(sentence(finding), in_table=True)
+            parts = [MARKS[finding.word], name, escaping.text(finding.metric), change(finding), why]
+            text.append(f"| {' | '.join(parts)} |")
     if said := [*([f"{MARKS['new']} {_new(gate)}"] if gate.of("new") else []), *notes(gate)]:
-        text += ["", *(f"- {one_line(note)}" for note in said)]
+        text += ["", *(f"- {escaping.prose(note)}" for note in said)]
     return "\n".join(text) + "\n"

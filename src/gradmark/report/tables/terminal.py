@@ -14,7 +14,7 @@ from gradmark.report.model.sides import Comparison, Side
 from gradmark.report.model.suites import Table
 
 if TYPE_CHECKING:  # rich takes 50 ms to import; only printing pays for it
-    from rich.console import Console
+    from rich.console import Console  # noqa: TID251  its type: whoever prints makes it
     from rich.table import Table as Grid
     from rich.text import Text
 

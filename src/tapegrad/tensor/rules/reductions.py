@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from tapegrad.errors import ShapeError
 from tapegrad.tensor.broadcasting import ones
 from tapegrad.tensor.instruction import REUSED, Instruction, primitive
 from tapegrad.tensor.namespaces import Array
@@ -18,11 +19,16 @@ FEW = 128
 
 
 def spread(i: Instruction, g: Array) -> Array:
-    """The cotangent of a reduction's result with the axes it had lost, as a view."""
+    """The cotangent of a reduction's result with the axes it had lost, as a view.
+
+    Of a tensor without axes NumPy reduces axis 0 or -1 nevertheless, and none is lost.
+    """
     axis, keepdims = i.settings[:2]
     if keepdims or axis is None:
         return g
     kept = list(i.shapes[0])  # type: ignore[index]
+    if not kept:
+        return g
     for k in axis if isinstance(axis, tuple) else (axis,):
         kept[k] = 1
     return g.reshape(kept)
@@ -41,6 +47,8 @@ def repeated(i: Instruction, g: Array) -> Array:
 
 def count(shape: tuple[int, ...], axis: Any) -> int:
     """How many numbers go into each result."""
+    if not shape and axis is not None and axis != ():
+        raise ShapeError(f"axis {axis} is out of bounds for array of dimension 0")  # NumPy's words
     total = 1
     for k in range(len(shape)) if axis is None else (axis if isinstance(axis, tuple) else (axis,)):
         total *= shape[k]

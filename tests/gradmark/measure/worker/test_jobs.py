@@ -140,3 +140,15 @@ def test_what_only_some_engines_can_run_is_measured_unchecked():
     result = run(Job(kind="inspect", cell=cell, settings=counted))
     assert (result.status, [warning.code for warning in result.warnings]) == ("ok", [Code.UNCHECKED])
     assert done("inspect", "tapegrad", "methods", file=FUNCTIONS).status == "error"
+
+
+def test_the_engine_is_imported_before_a_workload_that_imports_it(tmp_path, monkeypatch):
+    """Else what that takes would be in no metric."""
+    (tmp_path / "imported_engine.py").write_text("from gradmark.engines.tapegrad import Tapegrad\n")
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "import sys\nfrom gradmark import workload\nassert 'imported_engine' in sys.modules\n"
+        "@workload(suite='mine', stresses='x')\ndef f(ops, x):\n    return x * x\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert done("inspect", "imported_engine:Tapegrad", "f", file=str(path)).status == "ok"

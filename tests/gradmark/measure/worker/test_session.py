@@ -8,7 +8,7 @@ import pytest
 
 from gradmark import Capabilities, Session
 from gradmark.errors import EngineError
-from gradmark.measure.worker.session import capabilities_of, checked, gradients_of
+from gradmark.measure.worker.session import capabilities_of, checked, gradients_of, number, value_of
 from gradmark.records import Cell
 from gradmark.workloads.selection import select
 from gradmark.workloads.workload import workload
@@ -34,6 +34,7 @@ WHOLE = Session(forward=nothing, backward=nothing, gradients=nothing)
         WHOLE,
         Session(total=nothing, gradients=nothing),
         dataclasses.replace(WHOLE, phases={"update": nothing}),
+        dataclasses.replace(WHOLE, value=nothing, move=lambda new: None),
         dataclasses.replace(WHOLE, forward=lambda x=1, *more, **named: x),
         dataclasses.replace(WHOLE, forward=[].copy, backward=functools.partial(max, 1, 2)),
         dataclasses.replace(WHOLE, forward=Thing().method),
@@ -54,6 +55,9 @@ def test_what_is_right(session):
         (Session(total=3.0, gradients=nothing), "has float as total; expected a function without arguments"),
         (dataclasses.replace(WHOLE, gradients=[1.0]), "has list as gradients; expected a function"),
         (dataclasses.replace(WHOLE, synchronize=None), "has nothing as synchronize; expected a function"),
+        (dataclasses.replace(WHOLE, value=1.0), "has float as value; expected a function without arguments"),
+        (dataclasses.replace(WHOLE, move=1.0), "has float as move; expected a function that takes the new inputs"),
+        (dataclasses.replace(WHOLE, move=lambda x, y: x), "as move; expected a function that takes the new inputs"),
         (dataclasses.replace(WHOLE, phases=[nothing]), "has list as phases; expected a dict of functions by name"),
         (dataclasses.replace(WHOLE, phases={"update": 1}), "has int as phase 'update'; expected a function"),
         (dataclasses.replace(WHOLE, phases={"total": nothing}), "called 'total', which is the name of a metric"),
@@ -177,3 +181,34 @@ def test_gradients_of_arrays():
         gradients([np.ones(2)])
     with pytest.raises(EngineError, match="holds nothing; expected one array for each differentiated input"):
         gradients([np.ones(2), None])
+
+
+class Dual:
+    """A number of an engine's own."""
+
+    def __float__(self):
+        raise TypeError("not a float")
+
+
+class OneEntry:
+    def item(self):
+        return 2.5
+
+
+@pytest.mark.parametrize(
+    ("result", "read"),
+    [
+        (2.5, 2.5), (3, 3.0), (np.float32(2.5), 2.5), (np.array(2.5), 2.5), (OneEntry(), 2.5),
+        (None, None), (True, None), ("2.5", None), ([2.5], None), (Dual(), None), (np.zeros(3), None),
+    ],
+)  # fmt: skip
+def test_what_is_a_number(result, read):
+    assert number(result) == read
+
+
+def test_a_value_is_returned_or_read():
+    assert value_of(Session(value=lambda: 7.0), 2.5, CELL) == 2.5
+    assert value_of(Session(value=lambda: 7.0), None, CELL) == 7.0
+    assert value_of(Session(), None, CELL) is None
+    with pytest.raises(EngineError, match=r"value\(\) returned list; expected one number"):
+        value_of(Session(value=lambda: [7.0]), None, CELL)

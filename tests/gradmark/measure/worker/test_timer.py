@@ -45,6 +45,8 @@ class Watch:
     def is_calm(self):
         return self.course[min(self.looks, len(self.course) - 1)]
 
+    is_free = is_calm
+
     def look(self):
         self.looks += 1
         self.clock.now += 1

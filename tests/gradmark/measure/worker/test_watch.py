@@ -81,6 +81,29 @@ def test_a_slow_pilot_is_taken_again_before_it_is_believed(machine):
     assert clock.now == 1000 + 1600 + 1200 + 1005
 
 
+def test_the_memory_has_a_say_after_a_block_only_and_is_not_taken_again(machine, monkeypatch):
+    machine([1000])
+    taken = iter([10.0, 20.0, 30.0, 14.0])
+    monkeypatch.setattr(watch.pilot, "Memory", lambda: lambda: next(taken))
+    watched = Watch(["core", "memory"], {"core": 1000.0, "memory": 12.0})
+    assert (watched.last, watched.is_calm) == ({"core": 1000.0, "memory": 10.0}, True)
+    assert watched.look() == {"core": 1000.0, "memory": 20.0}
+    assert (watched.is_calm, watched.is_free) == (False, True)
+    assert watched.wait(0.0)
+    assert watched.look()["memory"] == 30.0
+    assert watched.spent_ns["slow"] == 0.0
+    watched.look()
+    assert watched.is_calm
+
+
+def test_what_the_memory_takes_is_learned_from_blocks(machine, monkeypatch):
+    machine([1000])
+    monkeypatch.setattr(watch.pilot, "Memory", lambda: lambda: 10.0)
+    watched = Watch(["core", "memory"], {"core": 1000.0})
+    assert watched.reference == {"core": 1000.0}
+    assert watched.last["memory"] == 10.0
+
+
 def test_a_device_is_watched_where_there_is_one(machine):
     machine([1000])
     watched = Watch(["core", "device"], {"core": 1000.0, "device": 500.0}, device_ns=lambda: 600.0)

@@ -185,7 +185,7 @@ def explained(*rows: Any, **options: Any) -> list[str]:
 def test_the_legend_explains_what_is_shown(make: Any) -> None:
     assert explained(make.row()) == [TIMES]
     watched = make.row(all_watched(make.measurement()))
-    assert explained(watched) == ["times: typical calm block, at one clock speed; ratios and rates come from them"]
+    assert explained(watched) == ["times: in calm moments, at one clock speed; ratios and rates come from them"]
     calm = make.row(make.measurement(samples=make.totals(1000.0, 1010.0)))
     assert explained(calm) == [TIMES, SPREAD]
     wild = make.row(make.measurement(samples=make.totals(1000.0, 1500.0)))
@@ -269,8 +269,7 @@ def test_times_of_a_machine_that_was_never_calm_are_marked(make: Any) -> None:
     ]
     assert list(cells(slow, shown).values()) == ["2.00 µs?", "~500 ns?", "2.50 µs?", "0"]
     assert legend([calm, slow], shown) == [
-        "times: typical calm block, at one clock speed (without pilots: fastest block); ratios and rates come from "
-        "them",
+        "times: in calm moments, at one clock speed (without pilots: fastest block); ratios and rates come from them",
         COMPUTED,
         "? the machine was never calm while this was timed: it decides nothing",
     ]

@@ -46,12 +46,12 @@ def test_what_the_harness_takes_is_said(make: Any) -> None:
     assert notes(make.run(), [], []) == []
 
 
-def test_forked_workers_are_said(make: Any) -> None:
+def test_a_cache_that_workers_share_is_said(make: Any) -> None:
     run = make.run(make.measurement())
-    forked = msgspec.structs.replace(run, settings=msgspec.structs.replace(run.settings, forked=True))
-    (note,) = without_harness(notes(forked, [], []))
+    shared = msgspec.structs.replace(run, settings=msgspec.structs.replace(run.settings, shared_cache=True))
+    (note,) = without_harness(notes(shared, [], []))
     assert note.level == "info"
-    assert note.text.startswith("workers: each engine was imported once a round")
+    assert note.text.startswith("workers: what an engine compiled and kept on disk served all its later processes")
 
 
 @pytest.mark.parametrize(
@@ -83,6 +83,18 @@ def test_nothing_to_say(make: Any) -> None:
             "warning",
             "wrong gradient on tapegrad: poly/n=10 (why). It was not timed. Compare with an independent gradient: "
             "`gradmark run poly/n=10 -e tapegrad -e finite-difference`.",
+        ),
+        (
+            "wrong-value",
+            "warning",
+            "wrong value on tapegrad: poly/n=10 (why). It was not timed. Compare with plain numbers: "
+            "`gradmark run poly/n=10 -e tapegrad -e python-floats`.",
+        ),
+        (
+            "untimed-work",
+            "warning",
+            "untimed work on tapegrad: poly/n=10 (why). It was not timed. All work must be done in the calls that are "
+            "timed, for the inputs of that moment.",
         ),
         (
             "error",

@@ -10,10 +10,15 @@ SENTENCES = {
         Warning(code=Code.UNCHECKED, reason="it has a kink at 0"),
         "The gradient was not checked: it has a kink at 0. Choose other inputs to have it checked.",
     ),
+    Code.NO_VALUE: (
+        Warning(code=Code.NO_VALUE),
+        "The value was not checked: the session gives none. Let `forward` and `total` return the number, or give the "
+        "session `value`.",
+    ),
     Code.UNFINISHED: (
         Warning(code=Code.UNFINISHED, numbers={"late_ns": 2500.0}),
-        "Work went on after the clock was read: reading the gradient took 2.50 µs longer the first time. The times are "
-        "too small. Give the session a `synchronize` that waits.",
+        "Work seems to go on for 2.50 µs after the clock is read: the times are too small then. Give the session a "
+        "`synchronize` that waits.",
     ),
     Code.UNREPEATABLE: (
         Warning(code=Code.UNREPEATABLE, numbers={"apart_ns": 1200.0, "together_ns": 5000.0}),

@@ -199,16 +199,16 @@ def test_samples_say_in_which_state_the_machine_was(opened: Open, written_watche
     assert answer.is_visible()
     assert answer.text_content() == (
         "75 % of the blocks were calm; slow pilots took 1.6 times as long as on a calm machine (median). "
-        "The number shown, 1.01 µs, is the typical calm block (median over 2 processes)."
+        "The number shown, 1.00 µs, is the calm time (median over 2 processes)."
     )
     assert answer.text_content() in figure.locator("[role=img]").get_attribute("aria-label")
-    assert legend(figure) == ["calm", "machine was slow", "the number shown, 1.01 µs"]
+    assert legend(figure) == ["calm", "machine was slow", "the number shown, 1.00 µs"]
     assert figure.locator(".annotation-text").all_text_contents() == [
-        "pilots, calm up to 1.10× (dotted line)", "memory pilots, calm up to 1.50× (dotted line)"
+        "pilots, calm up to 1.10× (dotted line)", "memory pilots, calm up to 1.30× (dotted line)"
     ]  # fmt: skip
     figure.get_by_label("Row").select_option("tree/n=10@tapegrad")
     assert answer.text_content().startswith("The machine was never calm: no block was calm; ")
-    assert legend(figure) == ["machine was slow", "the number shown, 1.06 µs"]
+    assert legend(figure) == ["machine was slow", "the number shown, 1.05 µs"]
     assert page.evaluate("document.documentElement.scrollWidth") == width
 
 

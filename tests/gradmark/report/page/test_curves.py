@@ -36,7 +36,7 @@ def test_the_whiskers_of_a_time_are_its_interval(make: Any) -> None:
 
     view = curves.scaling(Material([make.run(*map(timed, (1, 10, 100, 1000)))])).views[0]
     marks = view.series[0]
-    assert (view.keys[1], view.y.title) == ("total", "total, typical calm block")
+    assert (view.keys[1], view.y.title) == ("total", "total, calm time")
     assert (marks.low[1], marks.y[1], marks.high[1]) == (10_100, 10_400, 10_700)
     assert marks.text[1] == "tapegrad, n = 10: 10.4 µs, spread ±2.9 %"
 

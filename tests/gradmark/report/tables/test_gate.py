@@ -91,6 +91,23 @@ def finding(code, metric="total", **numbers):
         ),
         (finding(FindingCode.MISSING, detail="no room"), "could not be obtained: no room"),
         (finding(FindingCode.ON_DEMAND, detail="counted only with --instructions"), "counted only with --instructions"),
+        (
+            finding(FindingCode.OVER, "least_allocations", budget=Budget(), scatter=2),
+            "the budget allows 0 more, and processes differ by 2",
+        ),
+        (
+            finding(FindingCode.BY_CHANCE, "allocations", scatter=4.5),
+            "differs by 4.5 from process to process; least_allocations are compared instead",
+        ),
+        (
+            finding(FindingCode.ERRATIC, "allocations", budget=Budget(), counts=[180.5, 183, 181]),
+            "the budget allows 0 more, but 3 processes counted 180.5 to 183, where those of the baseline agreed; a "
+            "calmer machine may decide, or `gradmark baseline update` records it",
+        ),
+        (
+            finding(FindingCode.NEW_FAILURE, statuses=("", "wrong-gradient"), detail="the gradient is off by 1.0e-03"),
+            "new, and does not work: wrong-gradient: the gradient is off by 1.0e-03",
+        ),
         (finding(FindingCode.TOO_SHORT), "too short: the cost of an empty call is not known well enough"),
         (
             finding(FindingCode.NEAR, noise=0.02, p_value=0.3),
@@ -149,8 +166,51 @@ def test_many_new_cells_are_one_line_and_counted_as_cells():
     assert markdown(gate).count("not in the baseline") == 2
 
 
+def test_an_engine_that_leaks_as_before_is_named():
+    def leaking(cell, now):
+        return Finding(cell=cell, metric="leaked_bytes", word="pass", code=FindingCode.WITHIN, before=now, now=now)
+
+    one = Gate(against="b", findings=[leaking("a@e", 1024.0), leaking("b@e", 0.0)])
+    assert lines(one)[0] == "note         1 cell leaks no more than before; worst: 1.00 KiB an iteration on a@e"
+    two = Gate(against="b", findings=[leaking("a@e", 1024.0), leaking("b@e", 2048.0)])
+    assert lines(two)[0] == "note         2 cells leak no more than before; worst: 2.00 KiB an iteration on b@e"
+    assert lines(two)[1] == "pass against b: 2 cells pass (2 metrics)"
+
+
 def test_amounts_have_units():
     assert [amount(m, 2048) for m in ("peak_bytes", "total", "allocations")] == ["2.00 KiB", "2.05 µs", "2048"]
     assert amount("gradient_error", 1.23e-15) == "1.2e-15"
     assert [amount("allocations", count) for count in (1234567, 1234568, 0.5)] == ["1234567", "1234568", "0.5"]
     assert amount("allocations", None) == "n/a"
+
+
+def test_rows_that_another_revision_does_not_have():
+    def new(cell):
+        return Finding(
+            cell=cell, metric="status", word="new", code=FindingCode.NEW, detail="there is no file mine.py"
+        )  # fmt: skip
+
+    assert lines(Gate(against="main", findings=[new("a@e")])) == [
+        "new          a@e: nothing to compare with in the other revision: there is no file mine.py",
+        "pass against main: 1 cell is new",
+    ]
+    assert lines(Gate(against="main", findings=[new("a@e"), new("b@e")])) == [
+        "new          2 cells have nothing to compare with in the other revision: a@e, b@e",
+        "pass against main: 2 cells are new",
+    ]
+
+
+def test_what_happens_once_has_a_budget_of_two_parts():
+    over = finding(
+        FindingCode.OVER, "import", before=30e6, now=230e6, budget=Budget(share=0.1, added_ns=50e6), p_value=0.0002,
+        noise=0.02,
+    )  # fmt: skip
+    assert sentence(over) == "noise 2.0 %, p = 0.0002; the budget allows 10% + 50ms more"
+
+
+def test_an_engine_that_never_worked():
+    doubt = finding(FindingCode.NEVER_WORKED, "status", detail="No module named 'fast'")
+    assert sentence(doubt) == (
+        "works now, but nothing of its engine or file did before, so nothing was compared: No module named 'fast'; see "
+        "that `build` in [tool.gradmark] builds the other revision"
+    )

@@ -1,0 +1,88 @@
+"""The terminal: all that commands print goes through here, and nothing that they print can do more than be read.
+
+In: lines, with the parts of them that have a colour; documents in a format of their own. Out: text on standard output
+or standard error, in the characters that its encoding has.
+"""
+
+import sys
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import click
+
+from gradmark.report.escaping.terminal import LACKING, encodable, line
+
+if TYPE_CHECKING:  # rich takes 50 ms to import; only what it prints pays for it
+    from rich.console import Console
+
+Kind = Literal["json", "markdown", "xml", "plain"]
+
+
+class Styled(NamedTuple):
+    """A part of a line in a colour, where the terminal has colours."""
+
+    text: str
+    colour: str | None = None
+    bold: bool = False
+
+
+Part = str | Styled
+
+
+def ready() -> None:
+    """Lets a terminal without some character show another in its place, whoever prints it."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # what a test or a notebook puts there may not have it
+            stream.reconfigure(errors=LACKING)
+
+
+def say(*parts: Part, err: bool = False) -> None:
+    """Prints one line. Names and messages in it cannot end it, nor change what came before."""
+    click.echo("".join(map(_shown, parts)), err=err)
+
+
+def _shown(part: Part) -> str:
+    if isinstance(part, Styled):
+        return click.style(line(part.text), fg=part.colour, bold=part.bold or None)
+    return line(part)
+
+
+def say_error(message: str) -> None:
+    """Prints an error. Further lines of it are indented: none can be taken for a line of somebody else."""
+    first, *rest = message.splitlines() or [""]
+    say(first, err=True)
+    for more in rest:
+        say(f"    {more}", err=True)
+
+
+def say_document(text: str, kind: Kind) -> None:
+    """Prints a document that is escaped already, in the characters that standard output has.
+
+    Formats that have a way to write any character in ASCII do; in the others a stand-in is read.
+    """
+    errors = LACKING
+    if kind == "json":
+        from gradmark.report.escaping import json  # it registers what it names
+
+        errors = json.LACKING
+    elif kind in ("markdown", "xml"):
+        errors = "xmlcharrefreplace"
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    click.echo(encodable(text, encoding, errors), nl=False)
+
+
+def console(*, err: bool = False) -> "Console":
+    """A console of rich that prints no escape sequence but its own."""
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class SafeConsole(Console):
+        def render(self, *arguments: Any, **named: Any) -> Any:
+            for segment in super().render(*arguments, **named):
+                yield segment if segment.control else Segment(_lines(segment.text), segment.style)
+
+    return SafeConsole(stderr=err, markup=False, emoji=False, highlight=False)
+
+
+def _lines(text: str) -> str:
+    """Text that rich has laid out on several lines."""
+    return "\n".join(map(line, text.split("\n")))

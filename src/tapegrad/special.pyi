@@ -1,0 +1,6 @@
+"""Special functions that NumPy does not have, of its arrays, compiled."""
+
+from typing import Any
+
+def expit(x: Any) -> Any: ...
+def erf(x: Any) -> Any: ...

@@ -40,8 +40,8 @@ SHARED_ROWS = ["expression", "poly/n=10", "tree/depth=2", "reuse", "shared/k=4",
 SHARED_ROWS += ["matmul/n=8", "softplus/n=10000", "elementwise/depth=16/n=1", "mlp_step/batch=8/width=32"]
 OWN_ROWS = ["poly/n=100", "poly/n=1000", "add_chain/n=1000", "mul_chain/n=1000", "chain/f=exp", "chain/f=log"]
 OWN_ROWS += ["chain/f=sin", "chain/f=tanh", "chain/f=pow", "tree/depth=6", "tree/depth=10", "constants/n=1000"]
-ROWS_OF_UNCHANGED = 2
-# Side by side each cell takes dozens of processes, so that each trial has some of the peers, others each time.
+ROWS_AT_ONCE = 2
+# Side by side each cell takes dozens of processes: each trial has one row and some of the peers, others each time.
 PEERS_SIDE_BY_SIDE = 2
 BESIDE_HOG = 1 / 3
 # A trial lies beside others of its kind: a slower row among rows that are not.
@@ -141,9 +141,10 @@ class Repository:
 def unchanged(number: int, folder: Path) -> dict[str, Any]:
     """One A/A check over all engines."""
     draw = random.Random(f"unchanged/{number}")
-    rows = draw.sample(SHARED_ROWS, ROWS_OF_UNCHANGED)
-    peers = [name for name in PEERS if importlib.util.find_spec(name)]
-    engines = ["tapegrad", *(draw.sample(peers, min(PEERS_SIDE_BY_SIDE, len(peers))) if number % 2 else peers)]
+    rows, peers = draw.sample(SHARED_ROWS, ROWS_AT_ONCE), [name for name in PEERS if importlib.util.find_spec(name)]
+    if number % 2:
+        rows, peers = rows[:1], draw.sample(peers, min(PEERS_SIDE_BY_SIDE, len(peers)))
+    engines = ["tapegrad", *peers]
     repository = Repository(folder, engines, rows)
     if number % 2:
         (folder / "README").write_text("unchanged\n")

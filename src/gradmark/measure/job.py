@@ -47,6 +47,8 @@ class Job(Record, frozen=True, kw_only=True):
     usual: Usual | None = None
     iterations: int = 0
     pilots: dict[str, float] = {}  # what each takes when the machine is calm, as far as the run knows
+    patience_s: float = 0.0  # how long it may wait for a calm machine, if that is longer than it would by itself
+    alone: str = ""  # the phase that is timed and no other: of further processes, in which one number is wanted
     import_ns: float | None = None  # what importing the engine took, where that was before the job
     origins: Origins | None = None  # of one of two sides: what it may load
 

@@ -23,11 +23,17 @@ from gradmark.measure.plan import Plan
 from gradmark.measure.pool import Pool
 from gradmark.measure.process import Place
 from gradmark.records import FORMAT_VERSION, Cell, Code, Instructions, Measurement, Run, Status
-from gradmark.records.agreement import agreed
+from gradmark.records.agreement import agreed, phase_of_row
 from gradmark.records.event import Counted, Event, Finished, GrowingRun, Inspected, Sampled, Stopped
 
 # Larger sizes of what failed like this are not tried.
 NOT_TRIED_LARGER: tuple[Status, ...] = ("crash", "timeout", "out-of-memory", "error")
+# Rounds in which every phase is timed: the fewest processes of which an interval has a coverage of 95 %.
+WHOLE_ROUNDS = 6
+# The share of a run's time that processes may wait for a calm machine, and the longest that one waits: slow states last
+# up to a second and a half, and other rows must have their turn.
+WAITING_SHARE = 0.5
+LONGEST_WAIT_S = 0.5
 # callgrind slows a worker down by about 50 times.
 CALLGRIND_SLOWDOWN = 100
 # Instructions that the difference of two callgrind runs should hold, so that start-up noise is below 0.1 %.
@@ -95,6 +101,7 @@ class Orchestrator:
         self.usual: dict[str, Usual] = {}
         self.first_calls: dict[str, float] = {}
         self.iterations_ns: dict[str, float] = {}
+        self.until_s = math.inf  # when the time of the cells is spent, on the clock of `time.monotonic`
 
     def __enter__(self) -> Self:
         return self
@@ -116,24 +123,26 @@ class Orchestrator:
     def carry_out(self, unsettled: Callable[[Run], Sequence[Cell]] | None = None) -> Run:
         """Does all that the settings ask for: rounds of all cells, then of those not settled while time is left.
 
+        Where there may be further rounds, all but the first few time only what stands for a row, so that more fit in.
         Not settled are, if nobody says otherwise, the cells whose interval is wide. What settled cells did not need of
         their time is left to the others.
         """
         self.inspect()
-        until_s = self._until_s()
-        self.sample(self.cells, range(self.settings.processes))
+        self.until_s = self._until_s()
+        further = self.settings.most_processes > self.settings.processes
+        self.sample(self.cells, range(self.settings.processes), whole=WHOLE_ROUNDS if further else None)
         for number in range(self.settings.processes, self.settings.most_processes):
             open_cells = (unsettled or _disagreeing)(self.run)
-            if not open_cells or self.grown.finished or time.monotonic() >= until_s:
+            if not open_cells or self.grown.finished or time.monotonic() >= self.until_s:
                 break
-            self.sample(open_cells, range(number, number + 1))
+            self.sample(open_cells, range(number, number + 1), whole=0)
         if self.settings.instructions:
             self.count()
         self.finish()
         return self.run
 
     def _until_s(self) -> float:
-        """When the time of all cells that work is spent, on the clock of `time.monotonic`."""
+        """When the time of all cells that work is spent; never, if there is no limit."""
         if not self.settings.cell_s:
             return math.inf
         working = sum(self.measurement(cell).status == "ok" for cell in self.cells)
@@ -189,9 +198,10 @@ class Orchestrator:
 
     # --- samples: what is timed is timed alone
 
-    def sample(self, cells: Sequence[Cell], numbers: range) -> None:
+    def sample(self, cells: Sequence[Cell], numbers: range, *, whole: int | None = None) -> None:
         """A round for each process number: the cells in random order, the two sides of a row one after the other.
 
+        whole: in how many rounds every phase is timed, if not in all; in the others only what stands for a row is.
         Cells that do not work are left out, and samples that are there already.
         """
         if self.grown.finished:
@@ -202,10 +212,22 @@ class Orchestrator:
         done = total - sum(len(turn) for _, turn in lacking)
         for number, turn in lacking:
             self.watch(Step("sample", done, total, f"{turn[0].row}@{turn[0].engine}", number + 1, numbers.stop))
-            self._take_turn(turn, number)
+            patience_s = self._patience_s(total - done)
+            self._take_turn(turn, number, alone=whole is not None and number >= whole, patience_s=patience_s)
             done += len(turn)
         if lacking:
             self.watch(Step("sample", total, total, "", numbers.stop, numbers.stop))
+
+    def _patience_s(self, samples: int) -> float:
+        """How long the next of so many samples may wait for a calm machine.
+
+        To give up early wins nothing: to start a process and to prepare it takes longer than to time it, and the next
+        one waits too. What the machine's calm moments leave of the time is for waiting, the same for each sample.
+        """
+        if self.until_s == math.inf:
+            return 0.0
+        spare_s = WAITING_SHARE * (self.until_s - time.monotonic()) / samples
+        return min(LONGEST_WAIT_S, max(0.0, spare_s))
 
     def _round(self, cells: Sequence[Cell], number: int) -> list[list[Cell]]:
         """The turns of a round in their order: the cells of a turn follow each other at once."""
@@ -222,7 +244,7 @@ class Orchestrator:
         """The cells that do not have this sample yet."""
         return [cell for cell in turn if all(s.process != number for s in self.measurement(cell).samples)]
 
-    def _take_turn(self, turn: Sequence[Cell], number: int) -> None:
+    def _take_turn(self, turn: Sequence[Cell], number: int, *, alone: bool, patience_s: float) -> None:
         """One sample of each cell. They are kept together: half a pair is of no use to anybody."""
         if any(self.measurement(cell).status != "ok" for cell in turn):  # stopped in an earlier round
             return
@@ -241,6 +263,8 @@ class Orchestrator:
                 expected=self.expected.get(cell.id),
                 usual=self.usual.get(cell.id),
                 pilots=self.grown.calm_pilots(cell.id),
+                patience_s=patience_s,
+                alone=(phase_of_row(self.measurement(cell)) or "") if alone else "",
             )
             result = self.pool.run(job)
             if result.sample is None:

@@ -20,11 +20,16 @@ def agreed(measurement: Measurement) -> bool:
     """Whether no further process is needed; of a cell that does not work, none is."""
     if measurement.status != "ok" or not measurement.samples:
         return True
-    phase = next((name for name in OF_ROW if any(name in sample.phases for sample in measurement.samples)), None)
+    phase = phase_of_row(measurement)
     if phase is None:
         return True
     times = [ns for sample in measurement.samples if (ns := process_time_ns(sample, phase)) is not None]
     return len(times) >= LEAST_PROCESSES and is_narrow(times)
+
+
+def phase_of_row(measurement: Measurement) -> str | None:
+    """The phase whose time stands for the row, as far as it was timed."""
+    return next((name for name in OF_ROW if any(name in sample.phases for sample in measurement.samples)), None)
 
 
 def is_narrow(times_ns: list[float]) -> bool:

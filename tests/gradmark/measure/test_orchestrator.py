@@ -1,6 +1,5 @@
 """The measuring core, end to end through real worker processes: what is right is measured, each fault is seen."""
 
-import itertools
 import math
 import os
 import sys
@@ -11,10 +10,10 @@ import pytest
 
 from gradmark.measure import process
 from gradmark.measure.job import Job, Result
-from gradmark.measure.orchestrator import Orchestrator, begin, is_smaller
+from gradmark.measure.orchestrator import LONGEST_WAIT_S, WAITING_SHARE, Orchestrator, begin, is_smaller
 from gradmark.measure.plan import Plan, cells_of
 from gradmark.measure.process import Place
-from gradmark.records import Accuracy, Cell, Code, Measurement, Memory, Sample, Settings
+from gradmark.records import Accuracy, Cell, Code, Measurement, Memory, Phase, Sample, Settings
 from gradmark.records.event import Counted, Finished, GrowingRun, Inspected, Sampled, Stopped
 from gradmark.records.metric import metric
 from gradmark.records.times import times, warnings
@@ -367,17 +366,56 @@ def test_rounds_are_added_for_what_is_not_settled():
     assert run.finished
 
 
-@pytest.mark.parametrize(("step_s", "samples"), [(0.0, [9, 9]), (1.0, [5, 5])])
+@pytest.mark.parametrize(("settings", "whole"), [((9, 11), 6), ((9, 9), 9), ((2, 11), 2)])
+def test_further_processes_time_only_what_stands_for_the_row(settings, whole):
+    least, most = settings
+    total = Phase(iterations=1, block_ns=[1.0], harness_ns=0.0)
+    sample = Sample(process=0, phases={"total": total}, once_ns={}, harness_ns=1.0, clock_ns=1.0)
+    answer = lambda job: Result(sample=sample) if job.kind == "time" else None  # noqa: E731
+    settings = Settings(processes=least, most_processes=most)
+    orchestrator = without_processes(begun([cell("null", "poly", n=1)], settings), answer=answer)
+    orchestrator.carry_out(lambda run: [run.measurements[0].cell])
+    alone = [job.alone for job in orchestrator.pool.asked if job.kind == "time"]
+    assert alone == [""] * whole + ["total"] * (most - whole)
+
+
+@pytest.mark.parametrize(("step_s", "samples"), [(0.0, [9, 9]), (1.0, [6, 6])])
 def test_rounds_end_when_the_time_of_the_cells_that_work_is_spent(monkeypatch, step_s, samples):
-    """Two of three cells work, and have 2 s each. A round takes a second: the fifth begins after the fourth."""
-    clock = itertools.count(0, step_s or 1e-9)
-    monkeypatch.setattr("gradmark.measure.orchestrator.time.monotonic", lambda: next(clock))
+    """Two of three cells work, and have 2 s each. A further round takes a second: none begins after the fourth."""
+    clock = [0.0]
+    monkeypatch.setattr("gradmark.measure.orchestrator.time.monotonic", lambda: clock[0])
     cells = [cell("null", "poly", n=n) for n in range(3)]
-    answer = lambda job: Result(status="crash") if job.cell.params["n"] == 2 else None  # noqa: E731
+
+    def answer(job):
+        clock[0] += step_s / 2 if job.kind == "time" and job.process >= 2 else 0.0
+        return Result(status="crash") if job.cell.params["n"] == 2 else None
+
     settings = Settings(processes=2, most_processes=9, cell_s=2.0)
     run = without_processes(begun(cells, settings), answer=answer).carry_out(lambda run: cells[:2])
     assert [len(m.samples) for m in run.measurements] == [*samples, 0]
     assert run.finished
+
+
+def test_the_time_that_is_left_is_for_waiting(monkeypatch):
+    """Four samples of two cells with 2 s each: half of what is left, shared, and never more than the longest wait."""
+    clock = [0.0]
+    monkeypatch.setattr("gradmark.measure.orchestrator.time.monotonic", lambda: clock[0])
+
+    def answer(job):
+        clock[0] += 1.5 if job.kind == "time" else 0.0
+
+    cells = [cell("null", "poly", n=n) for n in range(2)]
+    orchestrator = without_processes(begun(cells, Settings(processes=2, cell_s=2.0)), answer=answer)
+    orchestrator.carry_out()
+    assert [job.patience_s for job in orchestrator.pool.asked if job.kind == "time"] == [
+        LONGEST_WAIT_S,
+        WAITING_SHARE * 2.5 / 3,
+        WAITING_SHARE * 1.0 / 2,
+        0.0,
+    ]
+    orchestrator = without_processes(begun(cells, Settings(processes=1)))
+    orchestrator.carry_out()
+    assert [job.patience_s for job in orchestrator.pool.asked if job.kind == "time"] == [0.0, 0.0]
 
 
 def test_a_cell_that_stops_working_keeps_its_samples_and_its_pair_ends():

@@ -12,8 +12,10 @@ from gradmark.measure.worker.prepared import Prepared
 from gradmark.measure.worker.timer import RESOLUTIONS, Timed, clock_resolution_ns, nothing, time_together
 from gradmark.measure.worker.watch import Watch
 from gradmark.records import Phase, Sample, Warning
-from gradmark.records.pilots import CORE, DEVICE, MEMORY
+from gradmark.records.pilots import CORE, DEVICE, LEAST_CALM, MEMORY
 
+# Empty calls, by how many are in a loop. The processes of a cell share the least of all: a few blocks are enough.
+HARNESSES = {1: "harness", 2: "harness_two"}
 # An iteration has about so many times its inputs in use: results, gradients and what is kept between them.
 IN_FLIGHT = 4
 # After the clock has run, one process in so many looks for work outside the timed calls, the first among them. It takes
@@ -30,7 +32,7 @@ def take_time(job: Job) -> Result:
         return failed
     clock_ns = clock_resolution_ns()
     finish = session.synchronize
-    timed = {"harness": Timed((nothing,)), "harness_two": Timed((nothing, nothing))}
+    timed = {name: Timed((nothing,) * count, most=LEAST_CALM) for count, name in HARNESSES.items()}
     if session.primal is not None:
         timed["primal"] = Timed((session.primal,), finish)
     if session.forward is not None:
@@ -40,10 +42,13 @@ def take_time(job: Job) -> Result:
     if session.forward is not None or session.total is not None:
         timed["total"] = Timed(prepared.calls(session), finish)
     timed |= {name: Timed((call,), finish, before=prepared.iterate) for name, call in session.phases.items()}
+    if job.alone in timed:
+        timed = {name: t for name, t in timed.items() if name in (*HARNESSES.values(), job.alone)}
     watch = Watch(kinds_of(prepared), job.pilots, device_clock(prepared.cell.device))
-    time_together(list(timed.values()), settings.blocks, max(settings.block_ns, RESOLUTIONS * clock_ns), watch)
-    once = dict(prepared.once_ns, warm_up=sum(t.warm_up_ns for t in timed.values()))
-    harness, harness_two = (_harness_ns(timed.pop(name), watch) for name in ("harness", "harness_two"))
+    least_ns = max(settings.block_ns, RESOLUTIONS * clock_ns)
+    time_together(list(timed.values()), settings.blocks, least_ns, watch, 1e9 * job.patience_s)
+    once = prepared.once_ns | ({} if job.alone else {"warm_up": sum(t.warm_up_ns for t in timed.values())})
+    harness, harness_two = (_harness_ns(timed.pop(name), watch) for name in HARNESSES.values())
     phases = {name: phase_of(t, harness_two if len(t.calls) == 2 else harness, watch) for name, t in timed.items()}
     warnings: list[Warning] = []
     shown = phases.get("total") or phases.get("primal")

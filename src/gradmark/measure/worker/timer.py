@@ -21,7 +21,7 @@ STEADY = 0.10
 # engine must not take all the time of a comparison. At least so many are timed.
 LEAST_BLOCKS = 2
 # A process ends when every phase has its calm blocks, or when it has taken this many times as long as that takes on a
-# machine that is always calm. What it then lacks, later processes have.
+# machine that is always calm, or what the run can spare. What it then lacks, later processes have.
 PATIENCE = 3.0
 
 Call = Callable[[], Any]
@@ -63,8 +63,11 @@ def elapsed_ns(calls: tuple[Call, ...], iterations: int, finish: Call) -> int:
 class Timed:
     """One phase: its calls, how many iterations fill a block, and the blocks timed so far."""
 
-    def __init__(self, calls: tuple[Call, ...], finish: Call = nothing, before: Call = nothing) -> None:
+    def __init__(
+        self, calls: tuple[Call, ...], finish: Call = nothing, before: Call = nothing, most: int | None = None
+    ) -> None:
         self.calls = calls
+        self.most = most  # calm blocks, if it does not need as many as the others
         self.finish = finish
         self.before = before  # what must have happened before a block: a recording, for backward
         self.iterations = 1
@@ -108,7 +111,7 @@ class Timed:
     def enough(self, blocks: int) -> bool:
         """Whether it has its calm blocks, or long blocks have taken as much time as the usual number of short ones."""
         long = len(self.block_ns) >= LEAST_BLOCKS and min(self.block_ns) * self.iterations > LONG_BLOCK_NS
-        return self.calm >= blocks or long
+        return self.calm >= (blocks if self.most is None else min(blocks, self.most)) or long
 
     def add_block(self, watch: Watch) -> None:
         """Times one block. If it has become much shorter, what was timed before was still warming up."""
@@ -132,8 +135,8 @@ class Timed:
         return blocks * max(self.least_ns, min(self.block_ns, default=0.0) * self.iterations)
 
 
-def time_together(phases: list[Timed], blocks: int, least_ns: float, watch: Watch) -> None:
-    """Times all phases in turns until each has so many calm blocks, or patience ends.
+def time_together(phases: list[Timed], blocks: int, least_ns: float, watch: Watch, patience_ns: float = 0.0) -> None:
+    """Times all phases in turns until each has so many calm blocks, or patience ends: its own, or a longer one.
 
     Before each block it waits for the machine to be calm. The garbage collector is off inside blocks and run between
     rounds; what exists before is frozen, so that collecting costs little.
@@ -146,7 +149,8 @@ def time_together(phases: list[Timed], blocks: int, least_ns: float, watch: Watc
             phase.warm_up(least_ns)
         _collect(watch)
         _every_phase(phases, watch)  # so that each has something to show, and it is known how long a block takes
-        until_ns = time.perf_counter_ns() + PATIENCE * sum(phase.nominal_ns(blocks) for phase in phases)
+        usual_ns = PATIENCE * sum(phase.nominal_ns(blocks) for phase in phases)
+        until_ns = time.perf_counter_ns() + max(usual_ns, patience_ns)
         while time.perf_counter_ns() < until_ns:
             lacking = [phase for phase in phases if not phase.enough(blocks)]
             if not lacking:

@@ -73,6 +73,14 @@ def test_further_phases_are_timed_and_become_metrics():
     assert numbers(measurement)["update"].value == result.sample.phases["update"].time_ns
 
 
+def test_a_phase_that_is_timed_alone():
+    cell = Cell(engine="tapegrad", workload="expression", suite="scalar")
+    jobs = [Job(kind="time", cell=cell, settings=QUICK, alone=phase) for phase in ("", "total")]
+    together, alone = (run(job).sample for job in jobs)
+    assert (list(together.phases), list(alone.phases)) == (["primal", "forward", "backward", "total"], ["total"])
+    assert set(together.once_ns) - set(alone.once_ns) == {"warm_up"}  # which is that of all phases
+
+
 def test_an_engine_with_one_call_is_timed():
     assert set(done("time", "faults.engines:TotalOnly").sample.phases) == {"total"}
 

@@ -190,11 +190,24 @@ def test_patience_ends_and_there_is_something_to_show(clock):
     assert [phase.calm for phase in phases] == [0, 0]
 
 
+def test_a_phase_that_needs_few_blocks_has_few(clock):
+    phases = [Timed((clock.call(10),), most=3), Timed((clock.call(20),), most=9), Timed((clock.call(30),))]
+    time_together(phases, 5, 10, Watch(clock))
+    assert [len(phase.block_ns) for phase in phases] == [3, 5, 5]
+
+
 def test_patience_is_a_multiple_of_what_a_calm_machine_takes(clock):
     phase = Timed((clock.call(1000),))
     watch = Watch(clock, [False])
     time_together([phase], 5, 1000, watch)
     assert watch.looks == pytest.approx(PATIENCE * 5 * 1000, abs=10)
+
+
+def test_patience_can_be_longer(clock):
+    phase = Timed((clock.call(1000),))
+    watch = Watch(clock, [False])
+    time_together([phase], 5, 1000, watch, patience_ns=50_000)
+    assert watch.looks == pytest.approx(50_000, abs=10)
 
 
 def test_the_collector_is_off_inside_and_on_after(clock):

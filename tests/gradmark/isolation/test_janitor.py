@@ -36,7 +36,7 @@ def test_a_mark_is_found_also_below(started, tmp_path):
     assert janitor.marked("another-mark-of-this-test;") == set()
     janitor.end(lambda: janitor.marked("a-mark-of-this-test;"))
     assert janitor.marked("a-mark-of-this-test;") == set()
-    assert child.wait() == -9
+    assert child.wait() in (-9, 137)  # the shell may hear of its child's end first, and end with that
 
 
 def test_what_ended_and_was_not_collected_does_not_run(started):

@@ -17,12 +17,13 @@ SOURCES := pyproject.toml setup.py $(wildcard src/tapegrad/scalar/*.py src/tapeg
 run: $(VENV)/built
 	$(BIN)/gradmark run
 
-# The core, in less than a minute: no other engine, no browser, nothing slow.
+# The core, in less than a minute: no other engine, no browser, nothing slow. pytest rewrites each module of tests, which
+# takes seconds, unless it may keep what it made of them.
 quick: $(VENV)/built $(VENV)/quick
-	$(BIN)/python -m pytest -q --durations=5 -m "not peers and not browser and not slow"
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q --durations=5 -m "not peers and not browser and not slow"
 
 test: $(VENV)/built $(VENV)/test $(VENV)/peers
-	$(BIN)/python -m pytest
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 	$(BIN)/gradmark check
 
 # Files, configurations, messages and names that nobody should write: so many of them, others every time.

@@ -184,7 +184,91 @@ def test_one_iteration_is_what_a_worker_times(script):
     assert one_iteration.iteration("poly/n=10@tapegrad")() is None
 
 
+@pytest.mark.slow
 def test_starts_tell_what_the_gate_says_of_equal_and_of_slower_pairs(script):
     starts = script("starts")
     pairs = [(30e6 * (1 + 0.5 * (k % 2)), 30e6 * (1 + 0.5 * (k % 2)) + 1e5 * (k % 3)) for k in range(30)]
     assert starts.row("e", "import", pairs).endswith("| 0 | 0 | 40 |")
+
+
+# --- kills: what the script finds if a promise is broken
+
+
+@pytest.fixture
+def lab(script, tmp_path):
+    """A repository as the script makes it, whose runs and baseline were not measured."""
+    kills = script("kills")
+    lab = kills.Lab.__new__(kills.Lab)
+    lab.folder, lab.temporary, lab.mark = tmp_path, tmp_path / "temporary", f"KILLED_BY_TEST={tmp_path};"
+    lab.temporary.mkdir()
+    lab.store.mkdir(parents=True)
+    data = Path(__file__).parent / "data" / "runs" / "format-4.jsonl"
+    (lab.store / "finished.jsonl").write_bytes(data.read_bytes())
+    lab.baseline.write_bytes((BENCHMARKS.parent / "gradmark-baseline.json").read_bytes())
+    return kills, lab
+
+
+def test_what_is_kept_is_not_lost(lab):
+    kills, lab = lab
+    before = kills.Kept.of(lab)
+    assert kills.lost(before, lab) == []
+    (growing,) = lab.store.iterdir()
+    lines = growing.read_bytes().splitlines(keepends=True)
+    growing.write_bytes(b"".join(lines[:-1]) + lines[-1][:20])
+    assert kills.lost(kills.Kept.of(lab), lab) == []  # half a line was not kept yet
+
+
+@pytest.mark.parametrize(
+    ("name", "harm", "said"),
+    [
+        (
+            "finished.jsonl",
+            lambda data: data[: data.rstrip(b"\n").rfind(b"\n") + 1],
+            "lost: finished.jsonl has not all",
+        ),
+        ("finished.jsonl", lambda data: data.replace(b"2026", b"2027", 1), "lost: finished.jsonl has not all"),
+        ("finished.jsonl", None, "lost: finished.jsonl has not all"),
+        ("gradmark-baseline.json", lambda data: data[:-10], "baseline: "),
+        ("gradmark-baseline.json", lambda data: b"", "baseline: "),
+    ],
+)
+def test_what_is_lost_is_found(lab, name, harm, said):
+    kills, lab = lab
+    before = kills.Kept.of(lab)
+    path = lab.baseline if name == lab.baseline.name else lab.store / name
+    if harm is None:
+        path.unlink()
+    else:
+        path.write_bytes(harm(path.read_bytes()))
+    (problem,) = kills.lost(before, lab)
+    assert problem.startswith(said)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the processes")
+def test_what_is_left_is_found(lab):
+    kills, lab = lab
+    assert kills.left(lab) == []
+    (lab.temporary / "gradmark-x").mkdir()
+    stays = subprocess.Popen(["sleep", "60"], env={"KILLED": lab.mark}, start_new_session=True)
+    try:
+        kills.wait_until(lambda: len(kills.left(lab)) == 2, 10.0)
+        assert kills.left(lab) == [f"processes: {stays.pid} sleep 60 ", "folders: gradmark-x"]
+    finally:
+        stays.kill()
+        stays.wait()
+
+
+def test_the_table_counts_kills_and_names_what_is_broken(script, capsys):
+    kills = script("kills")
+    tally = kills.Tally(kills.Counter({"SIGKILL": 2, "SIGINT": 1, "": 3}), 0.25, [])
+    assert kills.show({"run": tally})
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "| run | 1 SIGINT, 2 SIGKILL | 3 | 0.25 s | 0 |",
+        "KEPT      nothing lost and nothing left after 3 kills: 0 broken",
+    ]
+    tally.broken.append("SIGKILL after 0.10 s: folders: x")
+    assert not kills.show({"run": tally})
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "BROKEN    run: SIGKILL after 0.10 s: folders: x",
+        "NOT KEPT  nothing lost and nothing left after 3 kills: 1 broken",
+    ]

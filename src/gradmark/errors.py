@@ -57,6 +57,10 @@ class StoreError(GradmarkError):
     """A run file or a baseline cannot be read or written."""
 
 
+class OutputError(GradmarkError):
+    """What is to be printed cannot be: standard output leads to a disk that is full, or the like."""
+
+
 class UnlikeRunsError(GradmarkError):
     """Runs of different machines or settings were to be compared."""
 

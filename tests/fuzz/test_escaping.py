@@ -108,6 +108,7 @@ def test_xml_is_well_formed(given):
 
 @inputs(few=100, share=0.01)
 @example(given=HOSTILE)
+@example(given="\x7f")  # of ASCII, and a control character
 @given(given=TEXT)
 def test_json_keeps_every_character_and_shows_only_what_can_be_seen(given):
     text = json_escaping.document({given: given})

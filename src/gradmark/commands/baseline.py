@@ -48,10 +48,11 @@ def update(
 
     from gradmark.gate import configuration
     from gradmark.report.model.characters import plural
-    from gradmark.store import baselines
+    from gradmark.store import baselines, runs
 
     path = file or baselines.FILE
     read = configuration.read()
+    runs.ready_file(path)
     chosen = Chosen(tuple(select or read.select), tuple(engines or read.engines), keyword)
     before = baselines.load(path) if path.exists() else None
     settings = msgspec.structs.replace(invocation.settings, processes=TIMED_PROCESSES if times else 0)

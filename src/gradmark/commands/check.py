@@ -61,9 +61,11 @@ def command(
     """
     from gradmark.gate.configuration import read
     from gradmark.records.finding import EXIT_CODES
-    from gradmark.store import baselines
+    from gradmark.store import baselines, runs
 
     configuration = read(budgets)
+    if output is not None:
+        runs.ready_file(output)
     chosen = Chosen(tuple(select or configuration.select), tuple(engines or configuration.engines), keyword)
     if against is not None:
         gate = side_by_side(invocation, chosen, configuration, against, pairs)

@@ -51,6 +51,13 @@ class Verbs(click.Group):
         command: click.Command = module.command
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Calls the command. Whether somebody reads on is no verdict; click would end with 1."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise Unread from error
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """The list of verbs in the help text, without importing them."""
         with formatter.section("Commands"):
@@ -61,6 +68,10 @@ class Verbs(click.Group):
 @click.version_option(package_name="gradmark")
 def gradmark() -> None:
     """A benchmark laboratory for automatic-differentiation engines."""
+
+
+class Unread(Exception):  # noqa: N818  nothing is wrong
+    """Whoever read what is printed has seen enough, as `| head` has."""
 
 
 class Terminated(KeyboardInterrupt):
@@ -86,7 +97,11 @@ def _terminable() -> Iterator[None]:
 
 
 def main(arguments: list[str] | None = None) -> Any:
-    """The entry point. Exit codes: 0 pass, 1 fail, 2 wrong usage, 3 inconclusive, 130 interrupted, 143 terminated."""
+    """The entry point.
+
+    Exit codes: 0 pass, 1 fail, 2 wrong usage, 3 inconclusive, 130 interrupted, 141 nobody reads on, 143 terminated.
+    Python and click end with 1 where something happens that was not foreseen; here that is a verdict.
+    """
     terminal.ready()
     try:
         with _terminable():
@@ -103,6 +118,15 @@ def main(arguments: list[str] | None = None) -> Any:
         sys.exit(error.exit_code)
     except GradmarkError as error:
         terminal.say_error(f"gradmark: {error}")
+        sys.exit(2)
+    except Unread:
+        terminal.silence()
+        sys.exit(141)
+    except Exception:
+        import traceback
+
+        with contextlib.suppress(OSError):
+            traceback.print_exc()  # a fault of ours: whoever reports it needs all of it
         sys.exit(2)
 
 

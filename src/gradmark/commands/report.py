@@ -79,7 +79,7 @@ def ready(output: Path) -> None:
 
     if output.is_dir():
         raise StoreError(f"{output} is a folder; name a file, such as {output / 'report.html'}")
-    runs.ready(output.parent)
+    runs.ready_file(output)
 
 
 def write(runs: Sequence[Run], output: Path, own: "Sequence[Hypothesis]" = ()) -> None:

@@ -119,13 +119,9 @@ def unsettled(run: Run) -> list[Cell]:
 
 def ready(json_file: Path | None, html_file: Path | None) -> None:
     """Raises before measuring if a file cannot be written after it."""
-    from gradmark.errors import StoreError
     from gradmark.store import runs
 
     if html_file is not None:
         report.ready(html_file)
-    if json_file is None:
-        return
-    runs.ready(json_file.parent)
-    if json_file.is_dir():
-        raise StoreError(f"--json {json_file} is a folder; name a file")
+    if json_file is not None:
+        runs.ready_file(json_file)

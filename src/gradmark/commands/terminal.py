@@ -4,11 +4,15 @@ In: lines, with the parts of them that have a colour; documents in a format of t
 or standard error, in the characters that its encoding has.
 """
 
+import contextlib
+import os
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 
+from gradmark.errors import OutputError
 from gradmark.report.escaping.terminal import LACKING, encodable, line
 
 if TYPE_CHECKING:  # rich takes 50 ms to import; only what it prints pays for it
@@ -29,15 +33,50 @@ Part = str | Styled
 
 
 def ready() -> None:
-    """Lets a terminal without some character show another in its place, whoever prints it."""
+    """Lets a terminal without some character show another in its place, whoever prints it.
+
+    What was closed when we were started (`>&-`, a daemon) leads nowhere. Else the next file that is opened, such as a
+    pipe to a worker, would have the number of standard output.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free: those below are open by now
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # what a test or a notebook puts there may not have it
             stream.reconfigure(errors=LACKING)
 
 
+def silence() -> None:
+    """Lets what is still to be printed lead nowhere: nobody reads it, and Python would complain when it ends."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # what a test or a notebook puts there has no number
+            os.dup2(nothing, stream.fileno())
+    os.close(nothing)
+
+
 def say(*parts: Part, err: bool = False) -> None:
     """Prints one line. Names and messages in it cannot end it, nor change what came before."""
-    click.echo("".join(map(_shown, parts)), err=err)
+    with _printing(err=err):
+        click.echo("".join(map(_shown, parts)), err=err)
+
+
+@contextlib.contextmanager
+def _printing(*, err: bool = False) -> Iterator[None]:
+    """Says why standard output cannot be written. Where standard error cannot be, nobody can be told."""
+    try:
+        yield
+    except BrokenPipeError:  # whoever read it has seen enough
+        raise
+    except OSError as error:
+        if not err:
+            raise OutputError(
+                f"standard output cannot be written: {error.strerror}; what was measured is kept, "
+                "`gradmark list runs` shows it"
+            ) from error
 
 
 def _shown(part: Part) -> str:
@@ -67,7 +106,8 @@ def say_document(text: str, kind: Kind) -> None:
     elif kind in ("markdown", "xml"):
         errors = "xmlcharrefreplace"
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    click.echo(encodable(text, encoding, errors), nl=False)
+    with _printing():
+        click.echo(encodable(text, encoding, errors), nl=False)
 
 
 def console(*, err: bool = False) -> "Console":
@@ -76,6 +116,13 @@ def console(*, err: bool = False) -> "Console":
     from rich.segment import Segment
 
     class SafeConsole(Console):
+        def print(self, *arguments: Any, **named: Any) -> None:
+            with _printing(err=err):
+                super().print(*arguments, **named)
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # rich would end with 1
+
         def render(self, *arguments: Any, **named: Any) -> Any:
             for segment in super().render(*arguments, **named):
                 yield segment if segment.control else Segment(_lines(segment.text), segment.style)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from gradmark.errors import GradmarkError
 from gradmark.isolation import home, inside, janitor
 
 # Read by BLAS, OpenMP and the like when they are first imported, so they must be set before a child starts.
@@ -35,6 +36,8 @@ MOST_ANSWERED_BYTES = 256 << 20
 # Of what a child prints only the end is kept. How often it is cut off, and from which length on.
 MOST_SAID_BYTES, LOOK_EVERY_S = 16 << 20, 1.0
 SHOWN_BYTES, SHOWN_CHARACTERS = 4096, 200
+# Of most file systems.
+BLOCK_BYTES = 4096
 
 
 @dataclass(frozen=True)
@@ -61,9 +64,12 @@ class Child:
 
     def __init__(self, command: list[str], environment: Mapping[str, str], **more: Any) -> None:
         self.mark = home.new_mark()
-        self.process: subprocess.Popen[bytes] = subprocess.Popen(
-            command, env=home.marked(environment, self.mark), start_new_session=True, **more
-        )
+        try:
+            self.process: subprocess.Popen[bytes] = subprocess.Popen(
+                command, env=home.marked(environment, self.mark), start_new_session=True, **more
+            )
+        except OSError as error:
+            raise GradmarkError(f"{command[0]} cannot be started: {error.strerror}") from error
         home.begun(self.process.pid)
         _running.add(self)
 
@@ -107,7 +113,8 @@ def ask(
 ) -> Ended:
     """Runs a command that reads a request and writes an answer. A crash, a hang or a kill is an end like others."""
     # All in files, not pipes: a pipe stays open as long as anything that the child started.
-    with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as answered, tempfile.TemporaryFile() as said:
+    temporary = tempfile.TemporaryFile
+    with home.room(), temporary() as asked, temporary() as answered, temporary() as said:
         asked.write(request)
         asked.seek(0)
         append(said)
@@ -116,8 +123,14 @@ def ask(
             in_time = watched(child.ended, timeout_s, said)
         finally:
             child.end()
-        code = child.process.returncode if in_time else None
-        return Ended(code, beginning(answered), tail(said))
+        ended = Ended(child.process.returncode if in_time else None, beginning(answered), tail(said))
+        refuse_full(said)
+        return ended
+
+
+def refuse_full(said: IO[bytes]) -> None:
+    """Raises `OSError` if the disk is full: what children then do, and how they end, is not their doing."""
+    os.write(said.fileno(), bytes(BLOCK_BYTES))
 
 
 def environment(threads: int, folder: str) -> dict[str, str]:

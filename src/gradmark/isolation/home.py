@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from gradmark.errors import GradmarkError
 from gradmark.isolation import janitor
@@ -76,9 +76,23 @@ def _home() -> Home:
         return _homes[-1]
 
 
+@contextlib.contextmanager
+def room() -> Iterator[None]:
+    """Says what to do where temporary files cannot be written. That is no result of what was to be measured."""
+    try:
+        yield
+    except OSError as error:
+        raise GradmarkError(
+            f"temporary files cannot be written to {tempfile.gettempdir()}: {error.strerror}; make room, or set TMPDIR "
+            "to another folder"
+        ) from error
+
+
 def fresh_folder() -> "tempfile.TemporaryDirectory[str]":
     """An empty folder that does not outlive this process; something that still writes into it is no reason to fail."""
-    return tempfile.TemporaryDirectory(dir=_home().folder, ignore_cleanup_errors=True)
+    folder = _home().folder
+    with room():
+        return tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True)
 
 
 def new_mark() -> str:

@@ -22,7 +22,7 @@ import msgspec
 
 from gradmark.engines import discovery
 from gradmark.isolation import inside, janitor
-from gradmark.isolation.child import Child, Ended, append, beginning, tail, wait_for, watched
+from gradmark.isolation.child import Child, Ended, append, beginning, refuse_full, tail, wait_for, watched
 from gradmark.measure import process
 from gradmark.measure.job import Job, Result
 from gradmark.measure.worker import jobs
@@ -179,7 +179,9 @@ def _forked(job: Job, requests: BinaryIO, helpers: frozenset[int]) -> Result:
         inside.end_descendants(helpers)  # what it started in other sessions came back to this process
         if not in_time:
             return process.too_late(job)
-        return process.outcome(Ended(os.waitstatus_to_exitcode(status), beginning(answered), tail(said)))
+        ended = Ended(os.waitstatus_to_exitcode(status), beginning(answered), tail(said))
+        refuse_full(said)  # which ends the nursery: a fresh worker will find the same, and say it
+        return process.outcome(ended)
 
 
 def _ended(worker: int, within_s: float, requests: BinaryIO) -> bool:

@@ -68,7 +68,7 @@ def _undecodable(error: Exception, data: bytes = b"") -> UndecodableError:
     reason = str(error)
     for pattern, words in IN_WORDS.items():
         reason = reason.replace(f"`str` matching regex {pattern!r}", words)
-    return UndecodableError(reason)
+    return UndecodableError("".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in reason))
 
 
 def _not_utf8(data: bytes) -> str:

@@ -16,6 +16,7 @@ from gradmark.records import Cell, Environment, Measurement, Record
 from gradmark.records.decoding import UndecodableError, decoded, encoded
 from gradmark.records.metric import Metric, gated, metric, numbers
 from gradmark.records.quantities import Nanoseconds, Version
+from gradmark.store import reading
 from gradmark.store.writing import replace
 
 # History of the format of baseline files. A reader accepts every version up to its own.
@@ -228,7 +229,7 @@ def _line(plain: object) -> str:
 def load(path: Path) -> Baseline:
     """Reads a baseline file."""
     try:
-        data = path.read_bytes()
+        data = reading.contents(path)
     except FileNotFoundError:
         raise StoreError(f"there is no {path}; make one with `gradmark baseline update`, and commit it") from None
     except OSError as error:

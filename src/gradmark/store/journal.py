@@ -19,7 +19,7 @@ from gradmark.records import FORMAT_VERSION, Cell, Environment, Record, Run, Set
 from gradmark.records.decoding import UndecodableError, decoded, encoded
 from gradmark.records.event import Event, Finished, GrowingRun, Inspected, Sampled, Stopped
 from gradmark.records.quantities import Moment, Version, Whole
-from gradmark.store import document, seal
+from gradmark.store import document, reading, seal
 from gradmark.store.writing import replace, write_all
 
 EXTENSION = ".jsonl"
@@ -224,7 +224,7 @@ def path_of(run: Run, folder: Path) -> Path:
 def contents(path: Path) -> bytes:
     """The bytes of a run file."""
     try:
-        return path.read_bytes()
+        return reading.contents(path)
     except OSError as error:
         raise StoreError(
             f"{path} cannot be read: {error.strerror}; `gradmark list runs` shows what there is"
@@ -255,7 +255,9 @@ def lines(run: Run) -> bytes:
     if run.finished:
         events.append(Finished())
     first = _packed(header(run), _HEADER)
-    planned = Planned(planned=run.planned, seal=seal.seal(_sealed(first, run.planned)))
+    planned = Planned(planned=run.planned)
+    _packed(planned, _PLANNED)  # what cannot be kept cannot be sealed
+    planned = msgspec.structs.replace(planned, seal=seal.seal(_sealed(first, run.planned)))
     after = b"".join(_packed(Line(event=event, tally=progress.add(event)), _LINE) for event in events)
     return first + _packed(planned, _PLANNED) + after
 

@@ -4,7 +4,6 @@ In: a folder. Out: for each file what was run and how far it got; of one that ca
 """
 
 import os
-import stat
 from pathlib import Path
 from typing import BinaryIO
 
@@ -14,7 +13,7 @@ from gradmark.errors import StoreError
 from gradmark.records import Record, Settings
 from gradmark.records.decoding import UndecodableError, decoded
 from gradmark.records.quantities import Moment, Version
-from gradmark.store import document, journal
+from gradmark.store import document, journal, reading
 
 # Formats 1 and 2 were single documents; what `--json FILE` writes still is.
 EXTENSIONS = (".json", journal.EXTENSION)
@@ -108,7 +107,7 @@ def headers(folder: Path) -> list[Listed]:
 def listed(path: Path) -> Listed:
     """One run file; if it cannot be read, the problem."""
     try:
-        _refuse_special(path)
+        reading.refuse_special(path)
         with open(path, "rb") as file:
             first = _first_line(file)
             file.seek(len(first or b""))
@@ -124,13 +123,6 @@ def listed(path: Path) -> Listed:
         return Listed(path=str(path), id=path.stem, problem=error.strerror or str(error))
     except StoreError as error:
         return Listed(path=str(path), id=path.stem, problem=str(error))
-
-
-def _refuse_special(path: Path) -> None:
-    """Raises if to open the file might wait for ever: a pipe or a device with the name of a run."""
-    mode = os.stat(path).st_mode
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise StoreError(f"{path} is a pipe or a device, not a run file; move it away")
 
 
 def _first_line(file: BinaryIO) -> bytes | None:

@@ -14,7 +14,7 @@ from gradmark.records import Run
 from gradmark.store import document, journal, listing
 from gradmark.store.journal import Journal as Journal  # what writes a run that is being measured
 from gradmark.store.journal import path_of as path_of
-from gradmark.store.writing import replace
+from gradmark.store.writing import refuse_special, replace
 
 FOLDER = Path(".gradmark") / "runs"
 # Verbs whose runs are made to be looked at: the latest of these is meant where runs are shown. A check or an audit
@@ -37,6 +37,14 @@ def ready(folder: Path) -> None:
         ) from error
     if free < LEAST_FREE_BYTES:
         raise StoreError(f"only {free >> 20} MiB are free in {folder}; make room, or choose another with --store")
+
+
+def ready_file(path: Path) -> None:
+    """Raises unless this file can be written: before measuring, not after."""
+    if path.is_dir():
+        raise StoreError(f"{path} is a folder; name a file")
+    refuse_special(path)
+    ready(path.parent)
 
 
 def save(run: Run, path: Path) -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import secrets
+import stat
 from pathlib import Path
 
 from gradmark.errors import StoreError
@@ -11,8 +12,28 @@ from gradmark.errors import StoreError
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
+# What is in these folders stands for something else, also where it looks like a file: /dev/stdout, /dev/fd/1.
+_STAND_INS = (Path("/dev"), Path("/proc"))
+
+
+def refuse_special(path: Path) -> None:
+    """Raises for a pipe or a device: root would not write to /dev/null but put a file in its place, for everybody."""
+    folder = path.parent.resolve()
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:  # nothing is there, or what cannot be looked at
+        return
+    is_file = stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+    if not is_file or folder == _STAND_INS[0] or folder.is_relative_to(_STAND_INS[1]):
+        raise StoreError(
+            f"{path} is a pipe or a device, and files are replaced as a whole; name a file, or leave the option out: "
+            "`--format` prints"
+        )
+
+
 def replace(path: Path, data: bytes) -> None:
     """Writes to a temporary name that nobody can guess, waits until it is on the disk, and renames."""
+    refuse_special(path)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         descriptor = os.open(temporary, _NEW, 0o666)  # the umask takes from it what the user's files do not have

@@ -30,7 +30,7 @@ def started(*arguments, **more):
     environment = {**os.environ, "PYTHONPATH": path, **more.pop("env", {})}
     return subprocess.Popen(
         [sys.executable, "-c", begin, *map(str, arguments)],
-        stdout=subprocess.PIPE,
+        stdout=more.pop("stdout", subprocess.PIPE),
         stderr=subprocess.PIPE,
         text=True,
         env=environment,
@@ -50,7 +50,7 @@ def quick():
 
 @pytest.fixture
 def gradmark(tmp_path, monkeypatch, capsys):
-    """Calls the command in an empty folder; gives exit code and what was printed."""
+    """Calls the command in an empty folder; gives exit code and what was printed. A traceback is a fault of ours."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(TESTS), prepend=os.pathsep)
     monkeypatch.setenv("COLUMNS", "250")
@@ -61,7 +61,9 @@ def gradmark(tmp_path, monkeypatch, capsys):
             code = 0
         except SystemExit as error:
             code = error.code or 0
-        return Called(code, *capsys.readouterr())
+        out, err = capsys.readouterr()
+        assert "Traceback (most recent call last)" not in err, err
+        return Called(code, out, err)
 
     return call
 

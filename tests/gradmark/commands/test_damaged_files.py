@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gradmark.commands import report
+
 RUNS = Path(__file__).parents[2] / "data" / "runs"
 DAMAGE = {
     "invalid UTF-8": lambda data: data.replace(b'"cpu":"', b'"cpu":"\xff', 1),
@@ -58,11 +60,23 @@ def test_what_names_it_is_refused(gradmark, store):
     assert path.read_bytes() == before
 
 
-def test_a_report_of_several_leaves_it_out(gradmark, store, tmp_path):
+def test_a_report_of_several_leaves_it_out(gradmark, store, tmp_path, monkeypatch):
+    shown = []
+    monkeypatch.setattr(report, "write", lambda runs, *_: shown.extend(runs))  # a page takes a third of a second
     called = gradmark("report", "20261101", "20261201", "--store", store, "-o", tmp_path / "page.html")
-    assert called.code == 0
+    assert (called.code, len(shown)) == (0, 1)
     (line,) = called.err.splitlines()
     assert line.startswith(f"left out: {store / '20261201T000000-bbbbbb.jsonl'} is ")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has none")
+def test_a_pipe_in_the_folder_is_not_waited_for(gradmark, tmp_path):
+    """Seen: `history` hung for ever."""
+    shutil.copy(RUNS / "format-3.jsonl", tmp_path / "20261101T000000-aaaaaa.jsonl")
+    os.mkfifo(tmp_path / "20261201T000000-bbbbbb.jsonl")
+    called = gradmark("history", "--store", tmp_path)
+    assert called.code == 0
+    assert called.err.startswith(f"left out: {tmp_path / '20261201T000000-bbbbbb.jsonl'} cannot be read: it is a pipe")
 
 
 @pytest.mark.parametrize(

@@ -297,6 +297,7 @@ def test_without_the_noise(gradmark):
     assert "clock: steps of" in called.out
 
 
+@pytest.mark.slow
 def test_a_log_has_lines(monkeypatch, capsys):
     """Seen: `measuring noise: 1 processesmeasuring noise: 2 processes`, with control characters between."""
     monkeypatch.setattr(process, "run", lambda job: Result(sample=sample([100.0] * 4, [1000.0] * 4)))

@@ -42,6 +42,7 @@ def kept(finished, tmp_path):
 FLAT, STEP = [100.0] * 12, [1.0] * 6 + [1.2] * 6
 
 
+@pytest.mark.slow
 def test_a_cell_that_became_slower(gradmark, kept):
     kept(FLAT, own=STEP)
     called = gradmark("history")

@@ -1,8 +1,10 @@
 """The entry point: help without waiting, errors without a traceback, exit codes."""
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -11,6 +13,7 @@ from gradmark.commands import main as entry
 from gradmark.commands.main import VERBS
 from gradmark.errors import GradmarkError
 
+RUNS = Path(__file__).parents[2] / "data" / "runs"
 HEAVY = ["numpy", "scipy", "rich", "mpmath", "memray", "tapegrad"]
 IMPORTED = """
 import json, sys
@@ -80,10 +83,15 @@ def test_an_error_of_ours_has_no_traceback(monkeypatch, capsys):
     assert capsys.readouterr() == ("", "gradmark: expected this, got that\n")
 
 
-def test_a_fault_of_ours_keeps_its_traceback(monkeypatch):
+def test_a_fault_of_ours_keeps_its_traceback_and_is_no_verdict(monkeypatch, capsys):
+    """Seen: exit code 1, which says that something got worse."""
     monkeypatch.setattr(entry, "gradmark", failing(KeyError("a defect")))
-    with pytest.raises(KeyError):
+    with pytest.raises(SystemExit) as stopped:
         entry.main([])
+    assert stopped.value.code == 2
+    err = capsys.readouterr().err
+    assert err.startswith("Traceback (most recent call last):\n")
+    assert err.endswith("KeyError: 'a defect'\n")
 
 
 def test_an_interruption_is_130(monkeypatch, capsys):
@@ -95,13 +103,55 @@ def test_an_interruption_is_130(monkeypatch, capsys):
 
 
 def test_a_reader_that_leaves_is_met_with_silence(monkeypatch, capsys):
-    monkeypatch.setattr(entry, "gradmark", failing(BrokenPipeError(32, "Broken pipe")))
+    monkeypatch.setattr(entry.Verbs, "get_command", lambda *_: failing(BrokenPipeError(32, "Broken pipe")))
     with pytest.raises(SystemExit) as stopped:
-        entry.main([])
-    assert stopped.value.code == 1
+        entry.main(["run"])
+    assert stopped.value.code == 141
     assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("limit", ["nan", "inf", "0", "-1"])
 def test_a_memory_limit_that_is_no_number(gradmark, limit):
     assert gradmark("run", "expression", "--dry-run", "--memory-limit", limit).code == 2
+
+
+# --- output that leads nowhere
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has it")
+@pytest.mark.parametrize(
+    "arguments", [["list", "workloads"], ["compare", RUNS / "format-3.jsonl", RUNS / "format-4.jsonl"]], ids=str
+)
+def test_a_disk_that_is_full_is_no_verdict(started, tmp_path, arguments):
+    """Seen: a traceback, and exit code 1."""
+    with open("/dev/full", "w") as full:
+        process = started(*arguments, cwd=tmp_path, stdout=full)
+        _, err = process.communicate()
+    assert process.returncode == 2
+    assert err == (
+        "gradmark: standard output cannot be written: No space left on device; what was measured is kept, "
+        "`gradmark list runs` shows it\n"
+    )
+
+
+def test_a_reader_that_has_seen_enough(started, tmp_path):
+    """Seen: exit code 1."""
+    there, here = os.pipe()
+    os.close(there)
+    process = started("list", "workloads", cwd=tmp_path, stdout=here)
+    os.close(here)
+    _, err = process.communicate()
+    assert (process.returncode, err) == (141, "")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell closes them")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed_lead_nowhere(tmp_path, closed):
+    """Seen: tracebacks; and with all of them closed `check` ended with 1, as a pipe to a worker was standard output."""
+    code = (
+        "import os, sys; from gradmark.commands import terminal; terminal.ready(); "
+        "[os.fstat(k) for k in range(3)]; here, there = os.pipe(); assert min(here, there) > 2; "
+        "terminal.say('out'); terminal.say('err', err=True); print(sys.stdout.encoding, file=open('done', 'w'))"
+    )
+    subprocess.run(["sh", "-c", f'"$0" -c "$1" {closed}', sys.executable, code], cwd=tmp_path, check=True)
+    assert (tmp_path / "done").read_text() == "utf-8\n"

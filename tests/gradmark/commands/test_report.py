@@ -89,6 +89,7 @@ def test_a_baseline_in_the_folder_is_compared_with(gradmark, store, finished, tm
     assert against_baseline([run]).verdict == "broken"
 
 
+@pytest.mark.slow
 def test_hypotheses_of_ones_own_are_judged_by_what_was_measured(gradmark, store, tmp_path):
     (tmp_path / "mine.py").write_text(
         "from gradmark.analyse.hypotheses import Arm, Hypothesis\n"

@@ -238,6 +238,7 @@ def test_a_wrong_gradient_is_a_failure(gradmark, quick):
     assert [m.status for m in only_run(".gradmark/runs")[1].measurements] == ["wrong-gradient", "ok"]
 
 
+@pytest.mark.slow
 def test_if_everything_fails_the_exit_code_says_so(gradmark, quick):
     called = gradmark("run", "expression", "-e", "faults.engines:Raises", *quick)
     assert called.code == 1

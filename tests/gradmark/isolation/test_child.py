@@ -1,10 +1,12 @@
 """A child: whatever happens to it is an end, and it takes along all that it started."""
 
+import errno
 import os
 import sys
 
 import pytest
 
+from gradmark.errors import GradmarkError
 from gradmark.isolation import child, janitor
 from gradmark.isolation.child import Ended
 
@@ -32,6 +34,30 @@ def test_how_it_ended(script, how):
     assert asked(script).how == how
 
 
+def full(*_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("script", ["", "raise SystemExit(1)", "import os; os.kill(os.getpid(), 11)"])
+def test_a_full_disk_is_no_end_of_a_child(monkeypatch, script):
+    """Seen: a worker that could not write its answer was a crash of the engine, and became part of the baseline."""
+    monkeypatch.setattr(child.os, "write", full)
+    with pytest.raises(GradmarkError, match=r"temporary files cannot be written to .*: No space left on device; make"):
+        asked(script)
+
+
+def test_a_request_that_the_disk_does_not_take(monkeypatch):
+    """Seen: a traceback."""
+    monkeypatch.setattr(child.tempfile, "TemporaryFile", full)
+    with pytest.raises(GradmarkError, match="temporary files cannot be written"):
+        asked("", b"x" * 100_000)
+
+
+def test_a_command_that_is_not_there(tmp_path):
+    with pytest.raises(GradmarkError, match=r"nothing cannot be started: No such file or directory"):
+        child.ask([str(tmp_path / "nothing")], b"", timeout_s=1.0, environment={})
+
+
 def test_what_a_child_says_does_not_fill_the_disk(monkeypatch):
     """Seen: all of it was kept in a file while the child ran."""
     monkeypatch.setattr(child, "MOST_SAID_BYTES", 10_000)
@@ -54,6 +80,7 @@ LEAVES = (
 )
 
 
+@pytest.mark.slow
 @LINUX
 @pytest.mark.parametrize(
     ("then", "code", "gone"),

@@ -537,6 +537,7 @@ def tensor(engine, workload="matmul", dtype="float64", **params):
     return Cell(engine=engine, workload=workload, suite="tensor", params=params, dtype=dtype)
 
 
+@pytest.mark.slow
 def test_a_tensor_engine_that_is_right():
     (found,) = measured([tensor("tapegrad", "mlp_step", "float32", batch=8, width=32)], COUNTED)
     assert (found.status, found.message, found.warnings) == ("ok", "", [])

@@ -53,6 +53,7 @@ def test_what_happens_to_a_worker_is_a_result(script, status, message):
     assert message in found.message
 
 
+@pytest.mark.slow
 def test_endless_texts_are_cut_and_say_so():
     """Seen: an error of 50 million characters was kept whole, in the run file and in memory."""
     long = "x" * 50_000_000

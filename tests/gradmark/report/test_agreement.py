@@ -23,6 +23,7 @@ RECORDED = Path(__file__).parents[2] / "data" / "runs" / "under-load.jsonl"
 RUNS = [noisy_run(seed) for seed in (0, 3)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", [*RUNS, load(RECORDED)], ids=lambda run: run.id)
 def test_every_number_agrees(run: Run) -> None:
     assert walk.walk(run) > 2000

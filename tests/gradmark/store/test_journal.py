@@ -266,7 +266,13 @@ def test_a_byte_that_is_no_utf8_is_named_with_its_line(written, line):
 
 def test_what_could_not_be_read_is_not_written(begun, tmp_path):
     """Seen: `sizes={"n": [float("inf")]}` and `suite=5` gave files that nobody could open."""
-    for change in ({"params": {"n": float("inf")}}, {"suite": 5}, {"workload": "\ud800"}, {"params": {"n": 10**30}}):
+    for change in (
+        {"params": {"n": float("inf")}},
+        {"suite": 5},
+        {"suite": "\ud800"},
+        {"workload": "\ud800"},
+        {"params": {"n": 10**30}},
+    ):
         cell = msgspec.structs.replace(begun().planned[0], **change)
         with pytest.raises(StoreError, match="a run file cannot hold this, as it could not be read again: Expected "):
             Journal.begin(msgspec.structs.replace(begun(), planned=[cell]), tmp_path)

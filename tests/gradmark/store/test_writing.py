@@ -2,12 +2,13 @@
 
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
 from gradmark.errors import StoreError
 from gradmark.store import writing
-from gradmark.store.writing import replace
+from gradmark.store.writing import refuse_special, replace
 
 
 def test_the_old_file_is_replaced(tmp_path):
@@ -43,3 +44,28 @@ def test_the_system_may_take_a_part_at_a_time(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "write", lambda file, data: system_write(file, data[:3]))
     replace(tmp_path / "x", b"0123456789")
     assert (tmp_path / "x").read_bytes() == b"0123456789"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has none")
+def test_a_pipe_is_not_replaced(tmp_path):
+    """Seen: `run --json /dev/null` of root put a file in the place of /dev/null."""
+    os.mkfifo(tmp_path / "x")
+    with pytest.raises(StoreError, match="x is a pipe or a device, and files are replaced as a whole"):
+        replace(tmp_path / "x", b"data")
+    assert stat.S_ISFIFO((tmp_path / "x").stat().st_mode)
+    assert os.listdir(tmp_path) == ["x"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has none")
+@pytest.mark.parametrize("name", ["/dev/null", "/dev/stdout", "/dev/fd/0", "/proc/self/fd/0", "/proc/self/comm"])
+def test_names_of_what_is_no_file(name):
+    """Also where standard output is a file, which the name would then seem to be."""
+    if Path(name).exists():
+        with pytest.raises(StoreError, match="is a pipe or a device"):
+            refuse_special(Path(name))
+
+
+@pytest.mark.parametrize("name", ["x", "folder/x", "."])
+def test_what_may_be_written(tmp_path, name):
+    (tmp_path / "x").touch()
+    refuse_special(tmp_path / name)

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 LACKING = "gradmark.json"  # the name of the error handler below
-NOT_ASCII = re.compile("[^\x00-\x7f]")
+NOT_SEEN = re.compile("[^\x00-\x7e]")  # DEL is in ASCII, and the encoder leaves it as it is
 
 
 def document(plain: Any) -> str:
@@ -29,8 +29,8 @@ def document(plain: Any) -> str:
 
 
 def printable(text: str) -> str:
-    """JSON with what cannot be seen as `\\u…`. Below the end of ASCII, the encoder has done that already."""
-    return NOT_ASCII.sub(lambda letter: _shown(letter[0]), text)
+    """JSON with what cannot be seen as `\\u…`. In ASCII the encoder has done that already, but for DEL."""
+    return NOT_SEEN.sub(lambda letter: _shown(letter[0]), text)
 
 
 def _shown(letter: str) -> str:

@@ -95,6 +95,7 @@ def test_a_gradient_of_other_inputs_is_wrong_by_so_much():
     assert prepared.inputs == prepared.workload.draw(0, {"n": 1000})
 
 
+@pytest.mark.slow
 def test_what_turns_wrong_while_it_is_timed():
     known = inspected("tapegrad")
     more = {"reference": known.reference, "reference_name": known.accuracy.reference, "expected": known.expected}

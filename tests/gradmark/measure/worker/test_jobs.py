@@ -115,6 +115,7 @@ def test_a_gradient_that_is_no_number_is_no_number_away(workload, kind, params, 
     assert (result.status, result.message, result.accuracy) == ("wrong-gradient", message, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reference_name", "ulps"),
     [("mpmath, 50 digits", True), ("central differences", False)],
@@ -141,6 +142,7 @@ def test_a_function_whose_derivative_is_not_finite_is_no_engine_s_fault():
     assert (result.status, "is not finite" in result.message) == ("invalid", True)
 
 
+@pytest.mark.slow
 def test_what_only_some_engines_can_run_is_measured_unchecked():
     """The function needs more than plain numbers: nothing is taken off its allocations, and nothing checks it."""
     counted = Settings(blocks=2, block_ns=10_000)

@@ -37,6 +37,7 @@ def test_nothing_is_nothing(measured):
     assert (found.allocations, found.least_allocations, found.leaked_bytes, found.allocated_bytes) == (0, 0, 0, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("iteration_ns", [SHORT_NS, LONG_NS, VERY_LONG_NS])
 def test_one_allocation_in_each_iteration(measured, iteration_ns):
     found = measured(lambda: bytes(600), iteration_ns)
@@ -44,6 +45,7 @@ def test_one_allocation_in_each_iteration(measured, iteration_ns):
     assert found.allocated_bytes == 633.0
 
 
+@pytest.mark.slow
 def test_what_only_some_iterations_allocate_is_in_the_mean_alone(measured):
     """Every other iteration: exactly half. By chance, as with threads: the mean moves, the least does not."""
     turns = itertools.cycle([0, 600])
@@ -59,6 +61,7 @@ def test_what_only_some_iterations_allocate_is_in_the_mean_alone(measured):
     assert first.least_allocations == second.least_allocations
 
 
+@pytest.mark.slow
 def test_iterations_that_allocate_much_are_counted_together(measured, monkeypatch):
     apart = measured(lambda: [bytes(600) for _ in range(50)])
     monkeypatch.setattr(memory, "MOST_RECORDS", 100)
@@ -99,28 +102,33 @@ class Keeping:
             self.known[self.number] = bytes(100_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("iteration_ns", [SHORT_NS, LONG_NS, VERY_LONG_NS])
 def test_a_leak_of_64_bytes(measured, iteration_ns):
     found = measured(Keeping().objects, iteration_ns)
     assert 64 <= found.leaked_bytes < 64 + 40  # and its places in the list
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["an_array_that_grows", "some_objects"])
 def test_other_ways_to_leak(measured, way):
     assert measured(getattr(Keeping(), way)).leaked_bytes >= 64
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["cycles", "the_last_hundred", "one_table"])
 def test_what_is_no_leak(measured, way):
     assert measured(getattr(Keeping(), way)).leaked_bytes == 0.0
 
 
+@pytest.mark.slow
 def test_a_leak_is_the_same_number_in_equal_processes(measured):
     """What an engine leaks is compared with what it leaked: two measurements differ by less than one object."""
     first, second = (measured(Keeping().objects).leaked_bytes for _ in range(2))
     assert abs(first - second) < 4.0
 
 
+@pytest.mark.slow
 def test_a_peak_is_the_lowest_of_several(measured):
     sizes = itertools.cycle([300_000, 200_000, 250_000])
 

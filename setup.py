@@ -66,6 +66,8 @@ CORE = tensor_extensions(
     "arguments",
     "gradients",
     "functions",
+    "nesting.namespace",
+    "nesting.execution",
 )
 RULES = tensor_extensions(*(f"rules.{name}" for name in ("elementwise", "reductions", "shapes", "products", "neural")))
 # erf and the like over arrays, for the tensor engine.

@@ -53,23 +53,25 @@ class Case(NamedTuple):
     """A problem with what is differentiated by, in which direction."""
 
     problem: Problem
-    operands: list[Array]  # as they are given to the engine
+    operands: list[Array]
     roles: Sequence[str]
     leaves: list[int]  # which operands are differentiated by
     directions: list[Array]  # for each of these
     seed: Array  # of the result's shape
+    wrap: Callable[[Array], Array]  # what is done to each array before the engine gets it
 
     @property
     def dtype(self) -> Any:
         return min((x.dtype for x in self.operands), key=lambda dtype: dtype.itemsize)
 
     def exact(self) -> list[Array]:
-        return [np.array(x, dtype=np.float64) for x in self.operands]
+        return [x.astype(np.float64) for x in self.operands]
 
     def result(self, *leaves: Tensor) -> Tensor:
         """The primitive, in this engine."""
         given: list[Any] = [
-            x if role == "array" else Tensor(x) for x, role in zip(self.operands, self.roles, strict=True)
+            self.wrap(x) if role == "array" else Tensor(self.wrap(x))
+            for x, role in zip(self.operands, self.roles, strict=True)
         ]
         for k, leaf in zip(self.leaves, leaves, strict=True):
             given[k] = leaf
@@ -77,10 +79,13 @@ class Case(NamedTuple):
 
     def loss(self, *leaves: Tensor) -> Tensor:
         """L, in this engine."""
-        return (tensor.square(self.result(*leaves)) * self.seed).sum()
+        return (tensor.square(self.result(*leaves)) * self.wrap(self.seed)).sum()
 
     def points(self) -> list[Array]:
-        return [self.operands[k] for k in self.leaves]
+        return [self.wrap(self.operands[k]) for k in self.leaves]
+
+    def tangents(self) -> list[Array]:
+        return [self.wrap(direction) for direction in self.directions]
 
     def argnums(self) -> tuple[int, ...]:
         return tuple(range(len(self.leaves)))
@@ -111,7 +116,7 @@ def case(
     directions = [rng.uniform(-1, 1, operands[k].shape).astype(operands[k].dtype) for k in leaves]
     value = np.asarray(problem.numpy(*[x.astype(np.float64) for x in operands]))
     seed = rng.uniform(-1, 1, value.shape).astype(np.result_type(*operands))
-    return Case(problem, [wrap(x) for x in operands], roles, leaves, [wrap(d) for d in directions], wrap(seed))
+    return Case(problem, operands, roles, leaves, directions, seed, wrap)
 
 
 def close(got: Any, expected: Any, dtype: Any, error: float = 0.0) -> None:
@@ -124,17 +129,18 @@ def close(got: Any, expected: Any, dtype: Any, error: float = 0.0) -> None:
 
 def check_first(c: Case) -> None:
     """The jvp is what differences of values say, and the vjp its adjoint."""
-    value, tangent = jvp_of(c.result, c.points(), c.argnums(), c.directions)
+    value, tangent = jvp_of(c.result, c.points(), c.argnums(), c.tangents())
+    tangent = np.asarray(tangent, np.float64)
     close(value, c.problem.numpy(*c.exact()), c.dtype)
     along = c.along(c.problem.numpy)
     for _ in range(2):
-        weights = np.random.default_rng(0).uniform(-1, 1, np.shape(value))
+        weights = np.random.default_rng(0).uniform(-1, 1, tangent.shape)
         expected = differences(lambda step, weights=weights: float(np.sum(weights * along(step))))
         scale = 1 + float(np.sum(np.abs(weights * tangent)))
         assert expected.error <= CERTAINTY * scale, "the differences are too uncertain to show anything"
         got = float(np.sum(weights * tangent))
         assert abs(got - expected.value) <= TOLERANCE[c.dtype] * scale + 4 * expected.error, (got, expected)
-    gradients = vjp_of(c.result, c.points(), c.argnums())[1](c.seed)
+    gradients = vjp_of(c.result, c.points(), c.argnums())[1](c.wrap(c.seed))
     forward = np.sum(c.seed * np.asarray(tangent, np.float64))
     terms = [np.asarray(g, np.float64) * d for g, d in zip(gradients, c.directions, strict=True)]
     scale = 1 + sum(np.sum(np.abs(term)) for term in terms)
@@ -164,13 +170,13 @@ def products(c: Case) -> dict[str, list[Array]]:
 
     def gradient_along(*leaves: Tensor) -> Any:
         gradients = tapegrad.grad(c.loss, argnums)(*leaves)
-        return sum((g * d).sum() for g, d in zip(gradients, c.directions, strict=True))
+        return sum((g * d).sum() for g, d in zip(gradients, c.tangents(), strict=True))
 
     def slope(*leaves: Tensor) -> Any:
-        return jvp_of(c.loss, leaves, argnums, c.directions)[1]
+        return jvp_of(c.loss, leaves, argnums, c.tangents())[1]
 
     return {
-        "forward over reverse": list(hvp_of(c.loss, points, argnums, c.directions)[1]),
+        "forward over reverse": list(hvp_of(c.loss, points, argnums, c.tangents())[1]),
         "reverse over reverse": list(tapegrad.grad(gradient_along, argnums)(*points)),
         "reverse over forward": list(tapegrad.grad(slope, argnums)(*points)),
     }
@@ -194,9 +200,9 @@ def check_second(c: Case) -> None:
     assert abs(got - curvature.value) <= 4 * TOLERANCE[c.dtype] * scale + 4 * curvature.error, (got, curvature)
 
     def slope(*leaves: Tensor) -> Any:
-        return jvp_of(c.loss, leaves, c.argnums(), c.directions)[1]
+        return jvp_of(c.loss, leaves, c.argnums(), c.tangents())[1]
 
-    twice = jvp_of(slope, c.points(), c.argnums(), c.directions)[1]
+    twice = jvp_of(slope, c.points(), c.argnums(), c.tangents())[1]
     assert abs(twice - got) <= 4 * TOLERANCE[c.dtype] * scale
 
 
@@ -207,12 +213,10 @@ def check_seeds(c: Case) -> None:
     reverse = jacobian_of(c.result, c.points(), k, "reverse")
     close(forward, reverse, c.dtype)
     points, point = c.points(), c.points()[k]
-    columns = [
-        jvp_of(c.result, points, (k,), (unit.reshape(point.shape).astype(point.dtype),))[1]
-        for unit in np.eye(point.size)
-    ]
+    units = [unit.reshape(point.shape).astype(point.dtype) for unit in np.eye(point.size)]
+    columns = [np.asarray(jvp_of(c.result, points, (k,), (c.wrap(unit),))[1], np.float64) for unit in units]
     expected = (
-        np.moveaxis(np.asarray(columns), 0, -1).reshape((*np.shape(columns[0]), *point.shape)) if columns else forward
+        np.moveaxis(np.asarray(columns), 0, -1).reshape((*columns[0].shape, *point.shape)) if columns else forward
     )
     close(forward, expected, c.dtype)
 

@@ -210,5 +210,6 @@ def refuse_too_large(rows: int, columns: int, what: str) -> None:
         raise InputError(
             f"a dense {what} of {rows:,} × {columns:,} numbers needs {needed / 2**30:,.1f} GiB, of "
             f"{most / 2**30:,.1f} that there are; for products with it use jvp, vjp or hvp, "
-            "and for one that is mostly zeros a program (Tape.freeze), which gives it as a sparse matrix"
+            f"and for one that is mostly zeros write f for numbers, freeze it, and use program.{what.lower()}(), "
+            "which gives a sparse matrix"
         )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tapegrad.tensor.instruction import Instruction
+from tapegrad.tensor.instruction import REUSED, Instruction
 from tapegrad.tensor.namespaces import Array
 
 
@@ -36,5 +36,8 @@ def multilinear(i: Instruction, xs: list[Any], ts: list[Any], y: Array) -> Array
             operands = list(xs)
             operands[k] = t
             term = i.primitive.forward(i, *operands)
-            total = term if total is None else total + term
+            if total is not None and total.size >= REUSED and total.dtype == term.dtype:
+                total += term  # a product, and so an array of its own
+            else:
+                total = term if total is None else total + term
     return total

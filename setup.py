@@ -55,7 +55,19 @@ def tensor_extensions(*names: str) -> list[Extension]:
 # The tensor engine is plain Python; compiled, an operation on a small array costs half. The .pxd files beside its
 # modules give the C layout. Only in the rules are annotations types to the compiler: there `i` is an Instruction.
 CORE = tensor_extensions(
-    "namespaces", "instruction", "broadcasting", "backward", "tensor", "differentiate", "functions"
+    "namespaces",
+    "instruction",
+    "nesting.levels",
+    "nesting.traced",
+    "broadcasting",
+    "backward",
+    "tensor",
+    "trees",
+    "arguments",
+    "gradients",
+    "functions",
+    "nesting.namespace",
+    "nesting.execution",
 )
 RULES = tensor_extensions(*(f"rules.{name}" for name in ("elementwise", "reductions", "shapes", "products", "neural")))
 # erf and the like over arrays, for the tensor engine.

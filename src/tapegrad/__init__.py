@@ -54,7 +54,8 @@ from tapegrad.scalar.stats import ProgramStats, Stats
 from tapegrad.scalar.tape import Tape
 from tapegrad.scalar.variables import Var
 from tapegrad.tensor.instruction import TensorStats
-from tapegrad.tensor.tensor import Tensor, no_grad
+from tapegrad.tensor.nesting.levels import no_grad
+from tapegrad.tensor.tensor import Tensor
 from tapegrad.transforms import grad, jacobian, value_and_grad
 
 __all__ = [

@@ -61,7 +61,8 @@ from tapegrad.tensor.functions import (
     where,
 )
 from tapegrad.tensor.instruction import TensorStats
-from tapegrad.tensor.tensor import Tensor, no_grad
+from tapegrad.tensor.nesting.levels import no_grad
+from tapegrad.tensor.tensor import Tensor
 
 __all__ = [
     "Tensor",

@@ -2,6 +2,7 @@
 cimport cython
 from tapegrad.tensor.instruction cimport Instruction, Leaf, Piece, Primitive
 from tapegrad.tensor.namespaces cimport namespace
+from tapegrad.tensor.nesting.traced cimport Traced
 
 @cython.final
 cdef class Cotangents:

@@ -12,6 +12,7 @@ from tapegrad.tensor.broadcasting import unbroadcast
 from tapegrad.tensor.exposure import check, exposed, owner
 from tapegrad.tensor.instruction import REUSED, Instruction, Leaf, Piece, TensorStats
 from tapegrad.tensor.namespaces import Array, namespace
+from tapegrad.tensor.nesting.traced import Traced, computes_alike, tracing
 
 _by_number = attrgetter("number")
 LATER = 1 << 62  # than any instruction
@@ -92,7 +93,9 @@ class Cotangents:
                 made += before
             before = self.arrays[node] = made
             self.owned.add(node)
-        if piece.once:
+        if type(before) is Traced or type(piece.values) is Traced:
+            self.arrays[node] = tracing(namespace(before)).add_at(before, piece.values, piece.index, piece.once)
+        elif piece.once:
             before[piece.index] += piece.values
         else:
             namespace(before).add.at(before, piece.index, piece.values)
@@ -119,15 +122,28 @@ def propagate(root: Any, seed: Array, retain: bool) -> None:
         if exposed or i.snapshots is not None:
             check(i)
         i.releasing = not retain
-        i.scratch = g if g.size >= REUSED and i in owned else None
         primitive = i.primitive
-        found = primitive.vjp(i, g)
-        i.scratch = None
+        if i.tracing or type(g) is Traced:
+            found = differentiably(i, g)
+        else:
+            i.scratch = g if g.size >= REUSED and i in owned else None
+            found = primitive.vjp(i, g)
+            i.scratch = None
         if not retain:
             i.saved = i.snapshots = None
         for k, parent in enumerate(i.parents):
             if parent is not None:
                 cotangents.add(parent, found[k], primitive.fresh)
+
+
+def differentiably(i: Instruction, g: Array) -> Any:
+    """What a rule gives while it is itself being differentiated: computed with arrays that record."""
+    before, i.releasing, i.tracing = (i.xp, i.saved, i.tracing), False, True  # what it saved may be wanted again
+    xp = i.xp = tracing(i.xp)
+    i.saved = tuple([computes_alike(xp, array) for array in i.saved or ()])
+    found = i.primitive.vjp(i, computes_alike(xp, g))
+    i.xp, i.saved, i.tracing = before
+    return found
 
 
 def _deliver(leaf: Leaf, g: Array, owned: bool) -> None:

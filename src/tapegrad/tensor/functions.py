@@ -12,7 +12,7 @@ from tapegrad.errors import DtypeError, InputError, ShapeError
 from tapegrad.masks import refuse_masked
 from tapegrad.tensor.namespaces import Array, namespace
 from tapegrad.tensor.rules import elementwise, neural, products, reductions, shapes, windows
-from tapegrad.tensor.tensor import Tensor, _plain, apply, operand
+from tapegrad.tensor.tensor import FUNCTIONS, Tensor, _plain, apply, operand
 
 Value = Any  # a Tensor, an array or a number
 Axis = int | tuple[int, ...] | None
@@ -472,3 +472,7 @@ def scaled_dot_product_attention(q: Value, k: Value, v: Value, causal: bool = Fa
     if 0 in _shape(q)[-2:] or 0 in _shape(k)[-2:]:
         raise ShapeError(f"attention wants positions and a width, got shapes {_shape(q)} and {_shape(k)}")
     return apply(neural.ATTENTION, (q, k, v), causal)
+
+
+# Those that NumPy has too are named where one of its functions is called with a tensor.
+FUNCTIONS.update(name for name, value in list(globals().items()) if callable(value) and value.__module__ == __name__)

@@ -15,20 +15,24 @@ REUSED = 4096
 
 
 class Primitive:
-    """An operation that the engine knows: how to compute it, and its vjp rule.
+    """An operation that the engine knows: how to compute it, and its derivative in both modes.
 
     forward(instruction, *arrays) gives the result and leaves in `instruction.saved` what the rule will need.
     vjp(instruction, g) gives a cotangent for each operand, None where `instruction.needs` has no need. It may write
     into `instruction.scratch`: None, or g's own array where nobody else needs g any more.
+    jvp(instruction, xs, ts, y) gives the tangent of the result y from those of the operands, None for a constant. It is
+    called once, directly after forward; `instruction.needs` marks the operands that have a tangent. A tangent that is
+    smaller than the result is repeated, as in broadcasting. Most are one of those in `rules.tangents`.
     """
 
-    __slots__ = ("forward", "fresh", "name", "shapes", "vjp")
+    __slots__ = ("forward", "fresh", "jvp", "name", "shapes", "vjp")
 
     def __init__(
         self,
         name: str,
         forward: Callable[..., Array],
         vjp: Callable[..., tuple[Any, ...]],
+        jvp: Callable[..., Any] | None = None,
         *,
         fresh: bool,
         shapes: bool = False,
@@ -36,6 +40,7 @@ class Primitive:
         self.name = name
         self.forward = forward
         self.vjp = vjp
+        self.jvp = jvp
         self.fresh = fresh  # the cotangents are new arrays: not g, not a view, nothing that was saved
         self.shapes = shapes  # the rule needs the shapes of the operands
 
@@ -51,24 +56,46 @@ def primitive(
     name: str,
     forward: Callable[..., Array],
     vjp: Callable[..., tuple[Any, ...]],
+    jvp: Callable[..., Any],
     *,
     fresh: bool = False,
     shapes: bool = False,
 ) -> Primitive:
     """Enters a primitive into the table."""
-    made = PRIMITIVES[name] = Primitive(name, forward, vjp, fresh=fresh, shapes=shapes)
+    made = PRIMITIVES[name] = Primitive(name, forward, vjp, jvp, fresh=fresh, shapes=shapes)
     return made
 
 
 class Leaf:
     """The end of the graph: where a gradient is accumulated."""
 
-    __slots__ = ("dtype", "grad", "shape")
+    __slots__ = ("dtype", "grad", "level", "shape")
 
-    def __init__(self, array: Array):
+    def __init__(self, array: Array, level: int = 0):
         self.shape: tuple[int, ...] = array.shape
         self.dtype = array.dtype
         self.grad: Array | None = None
+        self.level = level  # of the transform that wants the gradient; 0 if the user does
+
+
+class Tangent:
+    """What a tensor has in place of an instruction in forward mode: its derivative along the direction asked for."""
+
+    __slots__ = ("array", "level")
+
+    def __init__(self, level: int, array: Array):
+        self.level = level
+        self.array = array
+
+
+class Batch:
+    """The mark of a tensor that holds several arrays, one for each seed, along an axis before all others."""
+
+    __slots__ = ("level", "size")
+
+    def __init__(self, level: int, size: int):
+        self.level = level
+        self.size = size
 
 
 class Instruction:
@@ -84,7 +111,9 @@ class Instruction:
     parents: list[Any]  # the instruction or leaf of each operand, None for a constant
     shape: tuple[int, ...]  # of the result, and so of its cotangent
     dtype: Any
+    level: int  # of the transform that recorded it; 0 outside
     number: int  # grows with time: in descending order every cotangent is complete when its turn comes
+    tracing: bool  # its arrays record: it is being differentiated itself
     scratch: Array | None  # during backward: what the rule may write into
     releasing: bool  # during backward: whether the rule may write into what it saved itself
 

@@ -4,7 +4,6 @@ In: an array. Out: the module whose functions work on it. This is the only file 
 """
 
 import importlib
-from types import ModuleType
 from typing import Any
 
 import numpy
@@ -18,6 +17,15 @@ Array = Any
 SPECIAL = {"numpy": "tapegrad.special", "cupy": "cupyx.scipy.special"}
 
 
+class Tracing:
+    """The base of namespaces whose functions record: they give the derivatives of derivatives. They have the special
+    functions themselves."""
+
+    def whole(self, primitive: Any, operands: tuple[Any, ...], settings: Any = None) -> Array:
+        """A primitive as such, for rules that write into parts of arrays: of those they have no views."""
+        raise NotImplementedError
+
+
 # The namespace of each kind of array that was seen: asking an array takes longer than a small operation on it.
 _known: dict[type, Any] = {numpy.ndarray: numpy}
 
@@ -26,6 +34,8 @@ def namespace(array: Array) -> Any:
     """The namespace of an array; numbers and lists are NumPy's."""
     found = _known.get(type(array))
     if found is None:
+        if getattr(type(array), "differs", False):  # from one array of a class to another
+            return array.__array_namespace__()
         library = type(array).__module__.partition(".")[0]
         if hasattr(array, "__array_namespace__") and not isinstance(array, numpy.generic):
             found = array.__array_namespace__()
@@ -35,6 +45,8 @@ def namespace(array: Array) -> Any:
     return found
 
 
-def special(xp: Any) -> ModuleType:
+def special(xp: Any) -> Any:
     """The special functions that belong to a namespace."""
-    return tapegrad.special if xp is numpy else importlib.import_module(SPECIAL[xp.__name__])
+    if xp is numpy:
+        return tapegrad.special
+    return xp if isinstance(xp, Tracing) else importlib.import_module(SPECIAL[xp.__name__])

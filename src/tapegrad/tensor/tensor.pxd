@@ -1,8 +1,10 @@
 # The C layout of the classes of tensor.py, and the C types of its functions.
 cimport cython
 from tapegrad.tensor.backward cimport propagate
-from tapegrad.tensor.instruction cimport Instruction, Primitive
+from tapegrad.tensor.instruction cimport Instruction, Leaf, Primitive
 from tapegrad.tensor.namespaces cimport namespace
+from tapegrad.tensor.nesting.levels cimport Switches, floor
+from tapegrad.tensor.nesting.traced cimport Traced
 
 @cython.final
 @cython.freelist(256)
@@ -14,13 +16,15 @@ cdef class Tensor:
 cdef class Clock:
     cdef public long long now
 
-@cython.final
-cdef class Switches:
-    cdef public long long off
-
 cdef Clock _clock
 cdef Switches switches
 
 @cython.locals(count=cython.Py_ssize_t, k=cython.Py_ssize_t, arrays=list, parents=list, raw=list, recorded=bint,
-               tensor=Tensor, instruction=Instruction, made=Tensor, clock=Clock)
+               tensor=Tensor, instruction=Instruction, made=Tensor, clock=Clock, level=cython.longlong)
 cpdef Tensor apply(Primitive primitive, tuple operands, settings=*)
+
+@cython.locals(level=cython.longlong, own=cython.longlong, k=cython.Py_ssize_t, instruction=Instruction, leaf=Leaf)
+cdef long long level_of(list parents, list arrays)
+
+@cython.locals(made=Tensor)
+cpdef Tensor wrapped(array)

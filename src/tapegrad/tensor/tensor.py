@@ -4,9 +4,7 @@ In: arrays, numbers and tensors. Out: tensors; `apply` executes a primitive and,
 records it.
 """
 
-import threading
-from collections.abc import Iterator
-from types import TracebackType
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tapegrad.errors import (
@@ -21,42 +19,11 @@ from tapegrad.errors import (
 from tapegrad.masks import refuse_masked
 from tapegrad.tensor.backward import propagate, stats
 from tapegrad.tensor.exposure import expose, expose_views, exposed, watch
-from tapegrad.tensor.instruction import Instruction, Leaf, Primitive, TensorStats
+from tapegrad.tensor.instruction import Instruction, Leaf, Primitive, Tangent, TensorStats
 from tapegrad.tensor.namespaces import Array, namespace
+from tapegrad.tensor.nesting.levels import floor, switches
+from tapegrad.tensor.nesting.traced import Traced, plain
 from tapegrad.tensor.rules import elementwise, products, reductions, shapes
-
-_mode = threading.local()
-
-
-class Switches:
-    """How many `no_grad` contexts are open, in all threads: as long as it is 0 no thread needs to be asked."""
-
-    __slots__ = ("off",)
-
-    def __init__(self) -> None:
-        self.off = 0
-
-
-switches = Switches()
-
-
-class no_grad:  # noqa: N801  used like a function
-    """A context in which nothing is recorded.
-
-    >>> import numpy as np, tapegrad
-    >>> x = tapegrad.Tensor(np.ones(2), requires_grad=True)
-    >>> with tapegrad.no_grad():
-    ...     (x * 2).requires_grad
-    False
-    """
-
-    def __enter__(self) -> None:
-        _mode.off = getattr(_mode, "off", 0) + 1
-        switches.off += 1
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        _mode.off -= 1
-        switches.off -= 1
 
 
 class Tensor:
@@ -73,7 +40,6 @@ class Tensor:
     """
 
     __slots__ = ("__weakref__", "_array", "_node")
-    __array_ufunc__ = None  # array * tensor is ours to compute
     __hash__ = None  # type: ignore[assignment]  # == compares elements, as NumPy's does
 
     _array: Array
@@ -81,7 +47,7 @@ class Tensor:
 
     def __init__(self, array: Any, requires_grad: bool = False):
         if isinstance(array, Tensor):
-            array = array._array
+            array = plain(array._array)
         made = _as_array(array, copy=True, wrong=DtypeError)
         if requires_grad and made.dtype.kind != "f":
             raise DtypeError(
@@ -96,6 +62,8 @@ class Tensor:
     @property
     def data(self) -> Array:
         """The array. A write into it while a recording that saved it is pending is an error at backward."""
+        if type(self._array) is Traced:
+            return plain(self._array)
         if not isinstance(self._array, namespace(self._array).ndarray):
             self._array = namespace(self._array).asarray(self._array)
         expose(self._array)
@@ -113,13 +81,14 @@ class Tensor:
 
     def numpy(self) -> Array:
         """A copy of the array that is safe to keep and to change."""
-        return namespace(self._array).array(self._array)
+        array = plain(self._array)
+        return namespace(array).array(array)
 
     def item(self) -> float:
         """The only number of a tensor of size 1."""
         if self._array.size != 1:
             raise ShapeError(f"expected a tensor of one number, got shape {self.shape}; reduce it first, or use .data")
-        return self._array.item()  # type: ignore[no-any-return]
+        return plain(self._array).item()  # type: ignore[no-any-return]
 
     @property
     def requires_grad(self) -> bool:
@@ -163,9 +132,20 @@ class Tensor:
         return self._array.size  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
-        text = repr(namespace(self._array).asarray(self._array))
+        array = plain(self._array)
+        text = repr(namespace(array).asarray(array))
         wanted = ", requires_grad=True" if self.requires_grad else ""
         return f"Tensor{text[text.index('(') : -1]}{wanted})"
+
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return str(self)
+        if self._array.size != 1:
+            raise ShapeError(
+                f"expected a tensor of one number to format with {spec!r}, got shape {self.shape}; reduce it first, or "
+                "print .data"
+            )
+        return format(self.item(), spec)
 
     def __len__(self) -> int:
         if not self._array.shape:
@@ -176,10 +156,10 @@ class Tensor:
         return (self[k] for k in range(len(self)))
 
     def __bool__(self) -> bool:
-        return bool(self._array)
+        return bool(plain(self._array))
 
     def __index__(self) -> int:
-        return self._array.__index__()  # type: ignore[no-any-return]
+        return plain(self._array).__index__()  # type: ignore[no-any-return]
 
     def __float__(self) -> float:
         if self._node is not None:
@@ -193,6 +173,17 @@ class Tensor:
             )
         return namespace(self._array).array(self._array, dtype=dtype)
 
+    def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
+        """array + tensor and its like; a function of NumPy's is refused, as its derivative would be lost."""
+        name = ufunc.__name__
+        operator = _OPERATORS.get(name)
+        if operator is None or method != "__call__" or options:
+            raise not_numpys(name)
+        return operator(*operands)
+
+    def __array_function__(self, function: Any, types: Any, operands: Any, options: Any) -> Any:
+        raise not_numpys(function.__name__)
+
     # gradients
 
     def backward(self, seed: Any = None, *, retain: bool = False) -> None:
@@ -204,6 +195,11 @@ class Tensor:
             raise ConstantError(
                 "this tensor was not computed from any that requires gradients; make the inputs with requires_grad=True"
             )
+        if type(self._node) is Tangent:
+            raise ConstantError(
+                "backward of a tensor that carries a tangent: its function is being differentiated in forward mode; "
+                "call tapegrad.grad inside it, which may be nested"
+            )
         xp = namespace(self._array)
         if seed is None:
             if self._array.size != 1:
@@ -213,7 +209,7 @@ class Tensor:
                 )
             seed = xp.ones(self.shape, self.dtype) if self.shape else self.dtype.type(1)
         else:
-            given = seed._array if isinstance(seed, Tensor) else seed
+            given = plain(seed._array) if isinstance(seed, Tensor) else seed
             seed = xp.asarray(given, dtype=self.dtype)
             if seed is not given:  # a plain array is taken as it is
                 refuse_masked(given)
@@ -223,9 +219,7 @@ class Tensor:
 
     def detach(self) -> "Tensor":
         """The same numbers as a constant."""
-        made = Tensor.__new__(Tensor)
-        made._array, made._node = self._array, None
-        return made
+        return wrapped(plain(self._array))
 
     def stats(self) -> TensorStats:
         """How many instructions lead to this tensor, and how much they have saved."""
@@ -268,6 +262,20 @@ class Tensor:
 
     def __rmatmul__(self, other: Any) -> "Tensor":
         return apply(products.MATMUL, (other, self))
+
+    # `w += …` computes a new tensor, as for numbers; for what the user made to get gradients of it is a mistake
+
+    def __iadd__(self, other: Any) -> "Tensor":
+        return apply(elementwise.ADD, (computed(self, "+="), other))
+
+    def __isub__(self, other: Any) -> "Tensor":
+        return apply(elementwise.SUB, (computed(self, "-="), other))
+
+    def __imul__(self, other: Any) -> "Tensor":
+        return apply(elementwise.MUL, (computed(self, "*="), other))
+
+    def __itruediv__(self, other: Any) -> "Tensor":
+        return apply(elementwise.DIV, (computed(self, "/="), other))
 
     def __neg__(self) -> "Tensor":
         return apply(elementwise.NEG, (self,))
@@ -340,9 +348,61 @@ class Tensor:
         return apply(shapes.TRANSPOSE, (self,), None)
 
 
+# NumPy's functions that its arrays' operators call, with a tensor on the right.
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    "add": lambda x, y: apply(elementwise.ADD, (x, y)),
+    "subtract": lambda x, y: apply(elementwise.SUB, (x, y)),
+    "multiply": lambda x, y: apply(elementwise.MUL, (x, y)),
+    "divide": lambda x, y: apply(elementwise.DIV, (x, y)),
+    "power": lambda x, y: apply(elementwise.POW, (x, y)),
+    "matmul": lambda x, y: apply(products.MATMUL, (x, y)),
+    "less": lambda x, y: _plain(x) < _plain(y),
+    "less_equal": lambda x, y: _plain(x) <= _plain(y),
+    "greater": lambda x, y: _plain(x) > _plain(y),
+    "greater_equal": lambda x, y: _plain(x) >= _plain(y),
+    "equal": lambda x, y: _plain(x) == _plain(y),
+    "not_equal": lambda x, y: _plain(x) != _plain(y),
+}
+# What NumPy calls otherwise than `tapegrad.tensor`, and what is a method here.
+_RENAMED = {
+    "absolute": "abs",
+    "negative": "neg",
+    "subtract": "sub",
+    "multiply": "mul",
+    "divide": "div",
+    "power": "pow",
+    "amax": "max",
+    "amin": "min",
+    "float_power": "pow",
+}
+
+
+def not_numpys(name: str) -> ConversionError:
+    """What to raise where a function of NumPy's was called with a tensor."""
+    ours = _RENAMED.get(name, name)
+    instead = f"call tapegrad.tensor.{ours}" if ours in FUNCTIONS else "use the functions of tapegrad.tensor"
+    return ConversionError(
+        f"numpy.{name} of a Tensor would lose its derivative; {instead}, or give numpy.{name} its numbers, .data"
+    )
+
+
+# The names of the functions of tensors; `functions` enters them.
+FUNCTIONS: set[str] = set()
+
+
+def computed(tensor: Tensor, operator: str) -> Tensor:
+    """A tensor that may be replaced by a result: not a leaf, whose gradient nobody would find again."""
+    if type(tensor._node) is Leaf and not tensor._node.level:
+        raise InputError(
+            f"`w {operator} …` does not change a tensor that was made with requires_grad=True; write "
+            f"`w.data {operator} …` to change its numbers, or `y = w {operator[0]} …` to compute with them"
+        )
+    return tensor
+
+
 def _plain(value: Any) -> Any:
-    """What a tensor holds; anything else as it is."""
-    return value._array if type(value) is Tensor else value
+    """The numbers that a tensor holds; anything else as it is."""
+    return plain(value._array) if type(value) is Tensor else value
 
 
 def _as_array(value: Any, *, copy: bool, wrong: type[TapegradError]) -> Array:
@@ -372,8 +432,7 @@ def _index(index: Any) -> Any:
     """An index of our own: nobody can change it before backward."""
     if type(index) is tuple:
         return tuple([_index(item) for item in index])
-    if type(index) is Tensor:
-        index = index._array
+    index = _plain(index)
     if type(index) is list or hasattr(index, "shape"):
         xp = namespace(index)
         if type(index) is not xp.ndarray:
@@ -398,6 +457,31 @@ _clock = Clock()
 # no longer than making a few tuples.
 _ONE = ((False,), (True,))
 _TWO = (((False, False), (False, True)), ((True, False), (True, True)))
+
+
+# What `apply` leaves to `nesting.execution`, which enters it: operands of several levels, modes other than reverse.
+nested: list[Any] = []
+
+
+def level_of(parents: list[Any], arrays: list[Any]) -> int:
+    """The level of these operands if it is one of reverse mode, on plain arrays; else -1."""
+    level = -1
+    for k in range(len(parents)):
+        node = parents[k]
+        if node is None:
+            continue
+        if type(node) is Instruction:
+            instruction = node
+            own = instruction.level
+        elif type(node) is Leaf:
+            leaf = node
+            own = leaf.level
+        else:
+            return -1
+        if (own != level and level >= 0) or type(arrays[k]) is Traced:
+            return -1
+        level = own
+    return level
 
 
 def apply(primitive: Primitive, operands: tuple[Any, ...], settings: Any = None) -> Tensor:
@@ -430,7 +514,12 @@ def apply(primitive: Primitive, operands: tuple[Any, ...], settings: Any = None)
     if xp is None:
         xp = namespace(None)
         arrays = [xp.asarray(array) for array in arrays]
-    if recorded and switches.off and getattr(_mode, "off", 0):
+    level = 0
+    if recorded and switches.open:
+        level = level_of(parents, arrays)
+        if level < 0:
+            return nested[0](primitive, operands, settings)  # type: ignore[no-any-return]
+    if recorded and switches.off and floor() >= level:
         recorded = False
     instruction = Instruction.__new__(Instruction)
     instruction.primitive = primitive
@@ -439,6 +528,7 @@ def apply(primitive: Primitive, operands: tuple[Any, ...], settings: Any = None)
     instruction.saved = ()
     instruction.shapes = [getattr(array, "shape", ()) for array in arrays] if primitive.shapes else None
     instruction.snapshots = instruction.scratch = None
+    instruction.tracing = False
     if not recorded:
         instruction.needs = (False,) * count
     elif count == 1:
@@ -464,6 +554,7 @@ def apply(primitive: Primitive, operands: tuple[Any, ...], settings: Any = None)
         clock = _clock
         clock.now += 1
         instruction.number = clock.now
+        instruction.level = level
         instruction.parents = parents
         instruction.shape = result.shape
         instruction.dtype = result.dtype
@@ -474,6 +565,27 @@ def apply(primitive: Primitive, operands: tuple[Any, ...], settings: Any = None)
         made._node = None
     if raw is not None:
         expose_views(result, raw)
+    return made
+
+
+def wrapped(array: Array) -> Tensor:
+    """A constant that holds an array, not a copy of it."""
+    made = Tensor.__new__(Tensor)
+    made._array, made._node = array, None
+    return made
+
+
+def joined(instruction: Instruction, parents: list[Any], array: Array, level: int) -> Tensor:
+    """The result of an instruction that is part of a recording from now on."""
+    clock = _clock
+    clock.now += 1
+    instruction.number = clock.now
+    instruction.level = level
+    instruction.parents = parents
+    instruction.shape = array.shape
+    instruction.dtype = array.dtype
+    made = Tensor.__new__(Tensor)
+    made._array, made._node = array, instruction
     return made
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from oracles import agreement, foreign
+from oracles import agreement, derivatives, foreign
 from oracles import tensor as oracle
 from oracles.problems import PROBLEMS
 
@@ -55,6 +55,13 @@ def test_every_primitive_computes_with_the_arrays_own_namespace(name):
 
     agreement.agree(name, check, examples=6, wrap=foreign.foreign)
     assert foreign.Inside.called
+
+
+@pytest.mark.usefixtures("foreign_special")
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_every_derivative_is_computed_with_the_arrays_own_namespace(name):
+    for check in (derivatives.check_first, derivatives.check_seeds, derivatives.check_second):
+        derivatives.agree(name, check, 2, foreign.foreign)
 
 
 def test_a_function_of_numpy_called_by_name_is_caught():

@@ -1,5 +1,6 @@
 """Tensors: what they hold, their dtypes, what is recorded, and what they refuse."""
 
+import operator
 import threading
 
 import numpy as np
@@ -95,7 +96,7 @@ def test_conversions():
         np.asarray(x)
     with pytest.raises(tapegrad.ConversionError, match="lose its derivative"):
         Tensor([leaf(1.0), leaf(2.0)])
-    with pytest.raises(TypeError, match="does not support ufuncs"):
+    with pytest.raises(TypeError, match=r"call tapegrad\.tensor\.sin"):
         np.sin(x)
     with pytest.raises(tapegrad.ShapeError, match="one number"):
         leaf([1.0, 2.0]).item()
@@ -143,10 +144,72 @@ def test_writing_into_a_tensor_is_refused():
     x = leaf([1.0, 2.0])
     with pytest.raises(tapegrad.InputError, match="where, concatenate or pad"):
         x[0] = 5.0
-    before = x
-    x += 1  # a new tensor
+    before = y = x * 1
+    y += 1  # a new tensor
     assert before.data.tolist() == [1.0, 2.0]
-    assert x.data.tolist() == [2.0, 3.0]
+    assert y.data.tolist() == [2.0, 3.0]
+
+
+@pytest.mark.parametrize("symbol", "+-*/")
+def test_a_leaf_is_not_replaced_by_a_result(symbol):
+    change = {"+": operator.iadd, "-": operator.isub, "*": operator.imul, "/": operator.itruediv}[symbol]
+    w = leaf([1.0, 2.0])
+    with pytest.raises(
+        tapegrad.InputError, match=rf"write `w.data \{symbol}= …` to change its numbers, or `y = w \{symbol}"
+    ):
+        change(w, 0.1)
+    w.data -= 0.5
+    assert w.data.tolist() == [0.5, 1.5]
+    constant = Tensor([4.0])
+    assert change(constant, 2.0).data.tolist() == [{"+": 6.0, "-": 2.0, "*": 8.0, "/": 2.0}[symbol]]
+
+    def f(x):
+        x *= x  # an argument is no leaf of the user's
+        return x.sum()
+
+    assert tapegrad.grad(f)(np.array([3.0])).tolist() == [6.0]
+
+
+def test_numbers_are_formatted():
+    assert f"{leaf(2.5):.3f}" == "2.500"
+    assert f"{leaf([[2.5]]):8.1f}|" == "     2.5|"
+    assert f"{Tensor([1, 2])}" == "Tensor([1, 2])"
+    with pytest.raises(
+        tapegrad.ShapeError, match=r"format with '.3f', got shape \(2,\); reduce it first, or print .data"
+    ):
+        f"{leaf([1.0, 2.0]):.3f}"
+
+
+def test_functions_of_numpy_say_which_to_call():
+    x = leaf([1.0, 2.0])
+    for function, ours in [
+        (np.sum, "sum"),
+        (np.sin, "sin"),
+        (np.abs, "abs"),
+        (np.amax, "max"),
+        (np.concatenate, "concatenate"),
+    ]:
+        with pytest.raises(tapegrad.ConversionError, match=rf"call tapegrad\.tensor\.{ours}, or give numpy"):
+            function([x, x] if ours == "concatenate" else x)
+    with pytest.raises(tapegrad.ConversionError, match=r"numpy\.cosh of a Tensor .*use the functions of"):
+        np.cosh(x)
+    with pytest.raises(tapegrad.ConversionError, match=r"numpy\.add of a Tensor .*call tapegrad\.tensor\.add"):
+        operator.iadd(np.ones(2), x)
+    a = np.array([3.0, 4.0])
+    for result, expected in [
+        (a + x, a + x.data),
+        (a - x, a - [1, 2]),
+        (a * x, a * [1, 2]),
+        (a / x, a / [1, 2]),
+        (a**x, a ** [1, 2]),
+    ]:
+        assert type(result) is Tensor
+        assert result.requires_grad
+        assert result.data.tolist() == expected.tolist()
+    assert (a @ x).item() == 11.0
+    assert (np.float64(3.0) * x).data.tolist() == [3.0, 6.0]
+    assert (a > x).tolist() == [True, True]
+    assert (a == x).tolist() == [False, False]
 
 
 @pytest.mark.parametrize("dtype", [int, np.int8, np.uint16, bool])

@@ -1,4 +1,5 @@
 """Elementwise primitives. Broadcasting is undone by the backward pass, so the rules here never look at shapes.
+Forward mode uses the vjp: a slope is multiplied by whichever way it goes.
 
 In the formulas g is the cotangent of the result, y the result.
 """
@@ -9,6 +10,7 @@ from typing import Any
 
 from tapegrad.tensor.instruction import Instruction, Primitive, primitive
 from tapegrad.tensor.namespaces import Array, special
+from tapegrad.tensor.rules import tangents
 
 Pair = tuple[Array | None, Array | None]
 
@@ -71,6 +73,16 @@ def vjp_div(i: Instruction, g: Array) -> Pair:
         return gx, None
     gy = i.xp.multiply(gx, quotient)
     return gx, i.xp.negative(gy, out=gy if gy.shape else None)
+
+
+def jvp_div(i: Instruction, xs: list[Any], ts: list[Any], y: Array) -> Array:  # noqa: ARG001  every rule has it
+    """t = tx/y - (ty/y)·(x/y)."""
+    divisor, quotient = i.saved  # type: ignore[misc]
+    tx, ty = ts
+    if ty is None:
+        return i.xp.divide(tx, divisor)
+    term = i.xp.multiply(i.xp.divide(ty, divisor), quotient)
+    return i.xp.negative(term) if tx is None else i.xp.subtract(i.xp.divide(tx, divisor), term)
 
 
 def forward_pow(i: Instruction, x: Array, y: Array) -> Array:
@@ -164,15 +176,28 @@ def vjp_tanh(i: Instruction, g: Array) -> tuple[Array]:
     return (into(i.xp.subtract, g, g * y * y, i.scratch),)
 
 
-ADD = primitive("add", forward_add, vjp_add)
-SUB = primitive("sub", forward_sub, vjp_sub)
-MUL = primitive("mul", forward_mul, vjp_mul, fresh=True)
-DIV = primitive("div", forward_div, vjp_div, fresh=True)
-POW = primitive("pow", forward_pow, vjp_pow, fresh=True)
-MAXIMUM = primitive("maximum", forward_extreme("maximum"), vjp_extreme, fresh=True)
-MINIMUM = primitive("minimum", forward_extreme("minimum"), vjp_extreme, fresh=True)
-WHERE = primitive("where", forward_where, vjp_where, fresh=True)
-CLIP = primitive("clip", forward_clip, vjp_clip, fresh=True)
+def forward_relu(i: Instruction, x: Array) -> Array:
+    """max(x, 0), saved. While it is recorded it must not become `maximum`, whose slope where both are 0 is another."""
+    result = i.xp.relu(x) if i.tracing else i.xp.maximum(x, 0)
+    i.saved = (result,)
+    return result
+
+
+def vjp_relu(i: Instruction, g: Array) -> tuple[Array]:
+    """gx = g where y > 0."""
+    (y,) = i.saved  # type: ignore[misc]
+    return (into(i.xp.multiply, g, y > 0, i.scratch),)
+
+
+ADD = primitive("add", forward_add, vjp_add, tangents.elementwise)
+SUB = primitive("sub", forward_sub, vjp_sub, tangents.elementwise)
+MUL = primitive("mul", forward_mul, vjp_mul, tangents.multilinear, fresh=True)
+DIV = primitive("div", forward_div, vjp_div, jvp_div, fresh=True)
+POW = primitive("pow", forward_pow, vjp_pow, tangents.elementwise, fresh=True)
+MAXIMUM = primitive("maximum", forward_extreme("maximum"), vjp_extreme, tangents.elementwise, fresh=True)
+MINIMUM = primitive("minimum", forward_extreme("minimum"), vjp_extreme, tangents.elementwise, fresh=True)
+WHERE = primitive("where", forward_where, vjp_where, tangents.elementwise, fresh=True)
+CLIP = primitive("clip", forward_clip, vjp_clip, tangents.elementwise, fresh=True)
 
 Value = Callable[[Any, Array], Array]
 Rule = Callable[[Any, Array, Array, Array | None], Array]
@@ -189,7 +214,7 @@ def of_result(name: str, value: Value, rule: Rule) -> Primitive:
     def vjp(i: Instruction, g: Array) -> tuple[Array]:
         return (rule(i.xp, g, i.saved[0], i.scratch),)  # type: ignore[index]
 
-    return primitive(name, forward, vjp, fresh=True)
+    return primitive(name, forward, vjp, tangents.symmetric, fresh=True)
 
 
 def of_operand(name: str, value: Value, rule: Rule) -> Primitive:
@@ -202,7 +227,7 @@ def of_operand(name: str, value: Value, rule: Rule) -> Primitive:
     def vjp(i: Instruction, g: Array) -> tuple[Array]:
         return (rule(i.xp, g, i.saved[0], i.scratch),)  # type: ignore[index]
 
-    return primitive(name, forward, vjp, fresh=True)
+    return primitive(name, forward, vjp, tangents.symmetric, fresh=True)
 
 
 # A formula of a dozen operations reads and writes that many arrays: in blocks of this size they stay in a core's cache.
@@ -233,7 +258,7 @@ def with_slope(name: str, value: Value, both: Callable[[Any, Array], tuple[Array
     def vjp(i: Instruction, g: Array) -> tuple[Array]:
         return (into(i.xp.multiply, g, i.saved[0], i.scratch),)  # type: ignore[index]
 
-    return primitive(name, forward, vjp, fresh=True)
+    return primitive(name, forward, vjp, tangents.symmetric, fresh=True)
 
 
 def _softplus(xp: Any, x: Array) -> Array:
@@ -251,6 +276,7 @@ NEG = primitive(
     "neg",
     lambda i, x: i.xp.negative(x),
     lambda i, g: (i.xp.negative(g, out=i.scratch),),
+    tangents.linear,
     fresh=True,
 )
 EXP = of_result("exp", lambda xp, x: xp.exp(x), lambda xp, g, y, out: into(xp.multiply, g, y, out))
@@ -260,12 +286,12 @@ LOG1P = of_operand("log1p", lambda xp, x: xp.log1p(x), lambda xp, g, x, out: int
 SQRT = of_result("sqrt", lambda xp, x: xp.sqrt(x), lambda xp, g, y, out: into(xp.divide, g, y + y, out))
 SIN = of_operand("sin", lambda xp, x: xp.sin(x), lambda xp, g, x, out: into(xp.multiply, g, xp.cos(x), out))
 COS = of_operand("cos", lambda xp, x: xp.cos(x), lambda xp, g, x, out: into(xp.multiply, g, -xp.sin(x), out))
-TANH = primitive("tanh", forward_tanh, vjp_tanh, fresh=True)
+RELU = primitive("relu", forward_relu, vjp_relu, tangents.symmetric, fresh=True)
+TANH = primitive("tanh", forward_tanh, vjp_tanh, tangents.symmetric, fresh=True)
 SIGMOID = of_result(
     "sigmoid", lambda xp, x: special(xp).expit(x), lambda xp, g, y, out: into(xp.multiply, g, y * (1 - y), out)
 )
 SOFTPLUS = with_slope("softplus", _softplus, _softplus_and_slope)
-RELU = of_result("relu", lambda xp, x: xp.maximum(x, 0), lambda xp, g, y, out: into(xp.multiply, g, y > 0, out))
 ABS = of_operand("abs", lambda xp, x: xp.abs(x), lambda xp, g, x, out: into(xp.multiply, g, xp.sign(x), out))
 SQUARE = of_operand("square", lambda xp, x: xp.square(x), lambda xp, g, x, out: into(xp.multiply, g, x + x, out))
 # erf' = 2/√π·exp(-x²)

@@ -5,7 +5,9 @@ from typing import Any
 
 from tapegrad.tensor.broadcasting import starts, unbroadcast
 from tapegrad.tensor.instruction import Instruction, primitive
-from tapegrad.tensor.namespaces import Array
+from tapegrad.tensor.namespaces import Array, Tracing
+from tapegrad.tensor.rules import tangents
+from tapegrad.tensor.rules.adjoints import ADD_AT
 from tapegrad.tensor.rules.elementwise import into
 from tapegrad.tensor.rules.reductions import large, reusable, row_sums, shifted_exp, total
 
@@ -47,6 +49,12 @@ def vjp_log_softmax(i: Instruction, g: Array) -> tuple[Array]:
     return (into(xp.subtract, g, scaled, large(scaled)),)
 
 
+def jvp_log_softmax(i: Instruction, xs: list[Array], ts: list[Array], y: Array) -> Array:  # noqa: ARG001  every rule has it
+    """t = tx - Σsoftmax(x)·tx."""
+    (softmax,) = i.saved  # type: ignore[misc]
+    return ts[0] - (softmax * ts[0]).sum(i.settings, None, None, True)
+
+
 def forward_cross_entropy(i: Instruction, logits: Array) -> Array:
     """log Σe^(x - m) - (x[label] - m), for each example or reduced; settings: labels, reduction."""
     labels, reduction = i.settings
@@ -78,8 +86,20 @@ def vjp_cross_entropy(i: Instruction, g: Array) -> tuple[Array]:
         g = g / labels.size
     each = (g.reshape(sums.shape) if g.shape else g) / sums
     result = into(i.xp.multiply, exponentials, each, exponentials if reusable(i, exponentials) else None)
-    result.reshape(-1)[places] -= g.reshape(-1) if g.shape else g
-    return (result,)
+    flat = result.reshape(-1)
+    flat[places] -= g.reshape(-1) if g.shape else g
+    return (flat.reshape(result.shape) if i.tracing else result,)
+
+
+def jvp_cross_entropy(i: Instruction, xs: list[Array], ts: list[Array], y: Array) -> Array:  # noqa: ARG001  as above
+    """t = Σsoftmax(x)·tx - tx[label], over the examples as the losses are."""
+    exponentials, sums, places = i.saved  # type: ignore[misc]
+    labels, reduction = i.settings
+    (t,) = ts
+    each = (row_dot(i.xp, exponentials, t) / sums).reshape(-1) - t.reshape(-1)[places]
+    if reduction == "none":
+        return each.reshape(labels.shape)
+    return each.sum() if reduction == "sum" else each.sum() / labels.size
 
 
 def forward_layer_norm(i: Instruction, x: Array, weight: Array, bias: Array) -> Array:
@@ -100,6 +120,8 @@ def forward_layer_norm(i: Instruction, x: Array, weight: Array, bias: Array) -> 
 
 def row_dot(xp: Any, a: Array, b: Array) -> Array:
     """Σa·b over the last axis, which stays with length 1; no array of the products is made."""
+    if isinstance(xp, Tracing):
+        return (a * b).sum(-1, None, None, True)
     return xp.einsum("...k,...k->...", a, b)[..., None]
 
 
@@ -121,6 +143,25 @@ def vjp_layer_norm(i: Instruction, g: Array) -> tuple[Array | None, Array | None
         gx -= into(xp.multiply, normal, along, normal if i.releasing else None)
         gx *= scale
     return gx, gweight, gbias
+
+
+def jvp_layer_norm(i: Instruction, xs: list[Any], ts: list[Any], y: Array) -> Array:  # noqa: ARG001  every rule has it
+    """t = (h - x̂·mean(h·x̂))/√(var + ε)·weight + x̂·tweight + tbias, h = tx - mean tx."""
+    xp = i.xp
+    normal, scale, weight = i.saved  # type: ignore[misc]
+    tx, tweight, tbias = ts
+    total = None
+    if tx is not None:
+        n = 1.0 / y.shape[-1]
+        h = tx - row_sums(xp, tx) * n
+        h -= normal * (row_dot(xp, h, normal) * n)
+        h *= scale
+        total = h * weight
+    if tweight is not None:
+        total = normal * tweight if total is None else total + normal * tweight
+    if tbias is not None:
+        total = tbias if total is None else total + tbias
+    return total
 
 
 def forward_attention(i: Instruction, q: Array, k: Array, v: Array) -> Array:
@@ -152,6 +193,24 @@ def vjp_attention(i: Instruction, g: Array) -> tuple[Array, Array, Array]:
     return xp.matmul(scores, k), xp.matmul(scores.swapaxes(-1, -2), q), gv
 
 
+def jvp_attention(i: Instruction, xs: list[Array], ts: list[Array | None], y: Array) -> Array:  # noqa: ARG001  as above
+    """With weights p: t = tp·v + p·tv, tp = p·(s - Σs·p), s = (tq·kᵀ + q·tkᵀ)/√width."""
+    xp = i.xp
+    q, k, v, weights = i.saved  # type: ignore[misc]
+    tq, tk, tv = ts
+    total = None if tv is None else xp.matmul(weights, tv)
+    if tq is None and tk is None:
+        return total
+    scores: Array = None if tq is None else xp.matmul(tq, k.swapaxes(-1, -2))
+    if tk is not None:
+        term = xp.matmul(q, tk.swapaxes(-1, -2))
+        scores = term if scores is None else scores + term
+    scores = scores * (1.0 / math.sqrt(q.shape[-1]))
+    scores = weights * (scores - row_dot(xp, scores, weights))
+    term = xp.matmul(scores, v)
+    return term if total is None else total + term
+
+
 def forward_embedding(i: Instruction, table: Array) -> Array:
     """The rows of a table; settings: which."""
     return table[i.settings]
@@ -162,6 +221,8 @@ def vjp_embedding(i: Instruction, g: Array) -> tuple[Array]:
     xp = i.xp
     shape = i.shapes[0]  # type: ignore[index]
     rows = i.settings.reshape(-1) % shape[0]
+    if i.tracing:
+        return (xp.whole(ADD_AT, (xp.zeros(shape, g.dtype), g.reshape(rows.size, *shape[1:])), (rows, False)),)
     made = xp.zeros(shape, g.dtype)
     if rows.size:
         order = xp.argsort(rows, kind="stable")
@@ -171,9 +232,11 @@ def vjp_embedding(i: Instruction, g: Array) -> tuple[Array]:
     return (made,)
 
 
-SOFTMAX = primitive("softmax", forward_softmax, vjp_softmax, fresh=True)
-LOG_SOFTMAX = primitive("log_softmax", forward_log_softmax, vjp_log_softmax, fresh=True)
-CROSS_ENTROPY = primitive("softmax_cross_entropy", forward_cross_entropy, vjp_cross_entropy, fresh=True)
-LAYER_NORM = primitive("layer_norm", forward_layer_norm, vjp_layer_norm, fresh=True)
-ATTENTION = primitive("scaled_dot_product_attention", forward_attention, vjp_attention, fresh=True)
-EMBEDDING = primitive("embedding", forward_embedding, vjp_embedding, fresh=True, shapes=True)
+SOFTMAX = primitive("softmax", forward_softmax, vjp_softmax, tangents.symmetric, fresh=True)
+LOG_SOFTMAX = primitive("log_softmax", forward_log_softmax, vjp_log_softmax, jvp_log_softmax, fresh=True)
+CROSS_ENTROPY = primitive(
+    "softmax_cross_entropy", forward_cross_entropy, vjp_cross_entropy, jvp_cross_entropy, fresh=True
+)
+LAYER_NORM = primitive("layer_norm", forward_layer_norm, vjp_layer_norm, jvp_layer_norm, fresh=True)
+ATTENTION = primitive("scaled_dot_product_attention", forward_attention, vjp_attention, jvp_attention, fresh=True)
+EMBEDDING = primitive("embedding", forward_embedding, vjp_embedding, tangents.linear, fresh=True, shapes=True)

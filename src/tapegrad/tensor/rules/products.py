@@ -6,6 +6,7 @@ from typing import Any
 from tapegrad.errors import ShapeError
 from tapegrad.tensor.instruction import Instruction, primitive
 from tapegrad.tensor.namespaces import Array
+from tapegrad.tensor.rules import tangents
 
 
 def flat(x: Array) -> Array:
@@ -110,9 +111,12 @@ def _operand_cotangent(xp: Any, k: int, g: Array, xs: tuple[Array, ...], terms: 
     if labels == terms[k]:
         return cotangent
     made = xp.zeros(xs[k].shape, cotangent.dtype)
-    xp.einsum(f"{terms[k]}->{labels}", made)[...] = cotangent  # a view of the diagonal
+    lines = {
+        label: xp.arange(lengths[label]).reshape([-1 if other == label else 1 for other in labels]) for label in labels
+    }
+    made[tuple(lines[label] for label in terms[k])] = cotangent  # the diagonal
     return made
 
 
-MATMUL = primitive("matmul", forward_matmul, vjp_matmul, fresh=True)
-EINSUM = primitive("einsum", forward_einsum, vjp_einsum)
+MATMUL = primitive("matmul", forward_matmul, vjp_matmul, tangents.multilinear, fresh=True)
+EINSUM = primitive("einsum", forward_einsum, vjp_einsum, tangents.multilinear)

@@ -8,6 +8,8 @@ from tapegrad.errors import ShapeError
 from tapegrad.tensor.broadcasting import ones
 from tapegrad.tensor.instruction import REUSED, Instruction, primitive
 from tapegrad.tensor.namespaces import Array
+from tapegrad.tensor.nesting.traced import Traced
+from tapegrad.tensor.rules import tangents
 from tapegrad.tensor.rules.elementwise import into
 
 # Rows that are added up with a product before the rest is summed pairwise: what NumPy adds up in sequence itself.
@@ -38,7 +40,7 @@ def repeated(i: Instruction, g: Array) -> Array:
     """The cotangent of a sum for each number that went into it. A large one is a view, as long as nobody writes."""
     g = spread(i, g)
     (shape,) = i.shapes  # type: ignore[misc]
-    if math.prod(shape) >= REUSED:
+    if math.prod(shape) >= REUSED or i.tracing:
         return i.xp.broadcast_to(g, shape)
     made = i.xp.empty(shape, g.dtype)
     made[...] = g
@@ -69,7 +71,7 @@ def total(xp: Any, x: Array, axis: Any, keepdims: bool) -> Array:
     """The sum. All of a small array is one product; a large one is first added up row by row, which BLAS does three
     times as fast as the loop."""
     size = x.size
-    if axis is None and x.dtype.kind == "f":
+    if axis is None and x.dtype.kind == "f" and type(x) is not Traced:
         result = None
         if size <= FEW:
             result = x.reshape(-1).dot(ones(xp, size, x.dtype))
@@ -128,6 +130,14 @@ def vjp_extreme(i: Instruction, g: Array) -> tuple[Array]:
     return (xp.multiply(won, xp.divide(spread(i, g), winners), dtype=g.dtype),)
 
 
+def jvp_extreme(i: Instruction, xs: list[Array], ts: list[Array], y: Array) -> Array:  # noqa: ARG001  every rule has it
+    """t = the mean of tx over all that are equally extreme."""
+    (won,) = i.saved  # type: ignore[misc]
+    axis, keepdims = i.settings
+    winners = won.sum(axis, y.dtype, None, keepdims)
+    return (ts[0] * won).sum(axis, None, None, keepdims) / winners
+
+
 def freedom(shape: tuple[int, ...], axis: Any, ddof: Any) -> Any:
     """What a variance is divided by: never less than 0, so that without any the result is NumPy's, nan or inf."""
     return max(count(shape, axis) - ddof, 0)
@@ -148,6 +158,13 @@ def vjp_var(i: Instruction, g: Array) -> tuple[Array]:
     axis, _, ddof = i.settings
     g = spread(i, g) * 2 / freedom(apart.shape, axis, ddof)
     return (i.xp.multiply(apart, g),)
+
+
+def jvp_var(i: Instruction, xs: list[Array], ts: list[Array], y: Array) -> Array:  # noqa: ARG001  every rule has it
+    """t = Σ2(x - x̄)·tx/(n - ddof)."""
+    (apart,) = i.saved  # type: ignore[misc]
+    axis, keepdims, ddof = i.settings
+    return (apart * ts[0]).sum(axis, None, None, keepdims) * 2 / freedom(apart.shape, axis, ddof)
 
 
 def large(array: Array) -> Array | None:
@@ -198,6 +215,13 @@ def vjp_logsumexp(i: Instruction, g: Array) -> tuple[Array]:
     return (into(i.xp.multiply, softmax, spread(i, g), softmax if reusable(i, softmax) else None),)
 
 
+def jvp_logsumexp(i: Instruction, xs: list[Array], ts: list[Array], y: Array) -> Array:  # noqa: ARG001  as above
+    """t = Σsoftmax(x)·tx."""
+    (softmax,) = i.saved  # type: ignore[misc]
+    axis, keepdims = i.settings
+    return (softmax * ts[0]).sum(axis, None, None, keepdims)
+
+
 def forward_cumsum(i: Instruction, x: Array) -> Array:
     """The sums of all numbers up to each; over the flattened array if the axis is None."""
     return i.xp.cumsum(x, axis=i.settings)
@@ -210,10 +234,10 @@ def vjp_cumsum(i: Instruction, g: Array) -> tuple[Array]:
     return (xp.flip(xp.cumsum(xp.flip(g, axis), axis=axis), axis).reshape(i.shapes[0]),)  # type: ignore[index]
 
 
-SUM = primitive("sum", forward_sum, vjp_sum, shapes=True)
-MEAN = primitive("mean", forward_mean, vjp_mean, shapes=True)
-MAX = primitive("max", forward_extreme("max"), vjp_extreme, fresh=True, shapes=True)
-MIN = primitive("min", forward_extreme("min"), vjp_extreme, fresh=True, shapes=True)
-VAR = primitive("var", forward_var, vjp_var, fresh=True, shapes=True)
-LOGSUMEXP = primitive("logsumexp", forward_logsumexp, vjp_logsumexp, fresh=True, shapes=True)
-CUMSUM = primitive("cumsum", forward_cumsum, vjp_cumsum, shapes=True)
+SUM = primitive("sum", forward_sum, vjp_sum, tangents.linear, shapes=True)
+MEAN = primitive("mean", forward_mean, vjp_mean, tangents.linear, shapes=True)
+MAX = primitive("max", forward_extreme("max"), vjp_extreme, jvp_extreme, fresh=True, shapes=True)
+MIN = primitive("min", forward_extreme("min"), vjp_extreme, jvp_extreme, fresh=True, shapes=True)
+VAR = primitive("var", forward_var, vjp_var, jvp_var, fresh=True, shapes=True)
+LOGSUMEXP = primitive("logsumexp", forward_logsumexp, vjp_logsumexp, jvp_logsumexp, fresh=True, shapes=True)
+CUMSUM = primitive("cumsum", forward_cumsum, vjp_cumsum, tangents.linear, shapes=True)

@@ -4,6 +4,7 @@ from typing import Any
 
 from tapegrad.tensor.instruction import Instruction, Piece, primitive
 from tapegrad.tensor.namespaces import Array
+from tapegrad.tensor.rules import tangents
 
 
 def forward_reshape(i: Instruction, x: Array) -> Array:
@@ -58,6 +59,12 @@ def vjp_concatenate(i: Instruction, g: Array) -> tuple[Array | None, ...]:
     return tuple(found)
 
 
+def jvp_concatenate(i: Instruction, xs: list[Array], ts: list[Array | None], y: Array) -> Array:
+    """t = the tangents one after the other, zeros where there is none."""
+    parts = [i.xp.zeros(x.shape, y.dtype) if t is None else t for x, t in zip(xs, ts, strict=True)]
+    return i.xp.concatenate(parts, axis=i.settings)
+
+
 def is_basic(index: Any) -> bool:
     """Whether an index is made of integers, slices, None and ... alone: it gives a view, and no place twice."""
     parts = index if isinstance(index, tuple) else (index,)
@@ -103,10 +110,12 @@ def vjp_take_along_axis(i: Instruction, g: Array) -> tuple[Piece]:
     return (Piece(tuple(places), g, once=False),)
 
 
-RESHAPE = primitive("reshape", forward_reshape, vjp_reshape, shapes=True)
-TRANSPOSE = primitive("transpose", forward_transpose, vjp_transpose)
-BROADCAST_TO = primitive("broadcast_to", forward_broadcast_to, vjp_broadcast_to)
-CONCATENATE = primitive("concatenate", forward_concatenate, vjp_concatenate, shapes=True)
-GETITEM = primitive("getitem", forward_getitem, vjp_getitem)
-PAD = primitive("pad", forward_pad, vjp_pad, shapes=True)
-TAKE_ALONG_AXIS = primitive("take_along_axis", forward_take_along_axis, vjp_take_along_axis, shapes=True)
+RESHAPE = primitive("reshape", forward_reshape, vjp_reshape, tangents.linear, shapes=True)
+TRANSPOSE = primitive("transpose", forward_transpose, vjp_transpose, tangents.linear)
+BROADCAST_TO = primitive("broadcast_to", forward_broadcast_to, vjp_broadcast_to, tangents.linear)
+CONCATENATE = primitive("concatenate", forward_concatenate, vjp_concatenate, jvp_concatenate, shapes=True)
+GETITEM = primitive("getitem", forward_getitem, vjp_getitem, tangents.linear)
+PAD = primitive("pad", forward_pad, vjp_pad, tangents.linear, shapes=True)
+TAKE_ALONG_AXIS = primitive(
+    "take_along_axis", forward_take_along_axis, vjp_take_along_axis, tangents.linear, shapes=True
+)

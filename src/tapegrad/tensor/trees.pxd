@@ -1,0 +1,12 @@
+# The C types of trees.py.
+cimport cython
+
+cpdef bint is_array(value)
+cpdef bint holds_array(tree)
+cpdef list flat(tree)
+cpdef collect(tree, list found)
+
+
+
+@cython.locals(made=list)
+cpdef rebuilt(tree, items)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from gradmark.records import Measurement, Param
+    from gradmark.records import DerivativeName, Measurement, Param
     from gradmark.workloads.workload import Workload
 
 
@@ -21,10 +21,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def gradmark(request: pytest.FixtureRequest) -> "Callable[..., Measurement]":
-    """Measures a workload: `gradmark(workload, engine="tapegrad", size={"n": 100}, processes=2)`.
+    """Measures a workload: `gradmark(workload, engine="tapegrad", size={"n": 100}, derivative="hvp", processes=2)`.
 
-    The workload is one decorated with `gradmark.workload`, or a name. Gives the `Measurement`, wrong or right; the run
-    file goes to `.gradmark/runs` under pytest's root folder.
+    The workload is one decorated with `gradmark.workload`, or a name; without a derivative its first usual one is
+    measured. Gives the `Measurement`, wrong or right; the run file goes to `.gradmark/runs` under pytest's root folder.
     """
     if request.config.getoption("--gradmark-skip"):
         pytest.skip("--gradmark-skip was given")
@@ -35,6 +35,7 @@ def gradmark(request: pytest.FixtureRequest) -> "Callable[..., Measurement]":
         *,
         size: "Mapping[str, Param] | None" = None,
         dtype: str | None = None,
+        derivative: "DerivativeName | None" = None,
         processes: int = 1,
     ) -> "Measurement":
         import msgspec
@@ -55,9 +56,10 @@ def gradmark(request: pytest.FixtureRequest) -> "Callable[..., Measurement]":
                 f"{', '.join(wanted.sizes) or 'none'}, its dtypes {', '.join(wanted.dtypes)}"
             )
         row = Selected(wanted, {key: [value] for key, value in point.items()}, [dtype or wanted.dtypes[0]])
+        asked = [derivative or wanted.usual_derivatives[0]]
         settings = Settings(processes=processes)
         planned = plan.make_plan(
-            plan.Request([row], [engine]), settings, process.run, verb="pytest", stop=process.end_all
+            plan.Request([row], [engine], derivatives=asked), settings, process.run, verb="pytest", stop=process.end_all
         )
         cells = [cell for cell in planned.cells if cell.engine == engine]
         known = [measurement for measurement in planned.known if measurement.cell in cells]

@@ -211,3 +211,46 @@ def raise_exit():
 @of_numbers()
 def methods(ops, x):
     return x.detach()
+
+
+# Functions with several results.
+
+
+@of_numbers(result="array", inputs=lambda draw: [draw.uniform(0.5, 1.0), draw.uniform(0.5, 1.0)])
+def pair(ops, x, y):
+    return [x * y, ops.sin(x)]
+
+
+@of_arrays(result="array")
+def squares(ops, x):
+    return x * x
+
+
+@of_numbers(result="array")
+def one_for_several(ops, x):
+    return x * x
+
+
+@of_arrays(result="array")
+def sum_for_several(ops, x):
+    return ops.sum(x)
+
+
+@of_numbers(result="array")
+def empty(ops, x):
+    return []
+
+
+@of_numbers(result="array")
+def half_infinite(ops, x):
+    return [x, float("inf")]
+
+
+@of_numbers(result="array")
+def words_among_them(ops, x):
+    return [x, "y"]
+
+
+@of_numbers(result="array")
+def constants(ops, x):
+    return [1.0, 2.0]

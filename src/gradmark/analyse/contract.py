@@ -9,7 +9,8 @@ from typing import Literal
 from gradmark import units
 from gradmark.analyse.calm import is_calm
 from gradmark.analyse.scaling import NEEDED_SIZES, fits, in_words
-from gradmark.records import Fit, Measurement, Verdict
+from gradmark.records import DerivativeName, Fit, Measurement, Verdict
+from gradmark.records.derivative import USUAL_DERIVATIVE, with_article
 from gradmark.records.measurement import WRONG
 from gradmark.records.metric import LEAST_NS, Metric, metric, numbers
 
@@ -21,9 +22,44 @@ MOST_ULPS = 4.0
 MOST_RECORDED = 0.1
 
 
+# Derivatives that have promises of their own, where they were measured.
+OF_DERIVATIVES: tuple[DerivativeName, ...] = ("jvp", "hvp")
+
+
 def contract(measurements: Sequence[Measurement], engine: str) -> list[Verdict]:
-    """The four promises, in order."""
+    """The four promises of gradients, in order, and those of the other derivatives that were measured."""
     ours = [m for m in measurements if m.cell.engine == engine]
+    there = {m.cell.derivative for m in ours if m.cell.workload in WORKLOADS}
+    verdicts = _of_gradients([m for m in ours if m.cell.derivative == USUAL_DERIVATIVE], engine)
+    if USUAL_DERIVATIVE not in there and there & set(OF_DERIVATIVES):
+        verdicts = []
+    for name in OF_DERIVATIVES:
+        if name in there:
+            verdicts += _of_derivative(name, [m for m in ours if m.cell.derivative == name], engine)
+    return verdicts
+
+
+def _of_derivative(name: DerivativeName, ours: Sequence[Measurement], engine: str) -> list[Verdict]:
+    """The promises of a derivative that one call computes."""
+    sizes = [m for m in ours if m.cell.workload == "poly" and m.status == "ok"]
+    grown = {fit.metric: fit for fit in fits(sizes, "n")} if len(sizes) >= NEEDED_SIZES else {}
+    return [
+        _verdict(
+            f"{with_article(name)} is linear in the operations of the function",
+            engine,
+            [_linear(grown, sizes, "total")],
+            _failures(ours, "poly"),
+        ),
+        _verdict(
+            f"{with_article(name)} does not allocate in steady state",
+            engine,
+            [_allocations(m) for m in ours if m.cell.workload in ("expression", "poly") and m.status == "ok"],
+            _failures(ours, "expression", "poly"),
+        ),
+    ]
+
+
+def _of_gradients(ours: Sequence[Measurement], engine: str) -> list[Verdict]:
     sizes = [m for m in ours if m.cell.workload == "poly" and m.status == "ok"]
     grown = {fit.metric: fit for fit in fits(sizes, "n")} if len(sizes) >= NEEDED_SIZES else {}
     return [

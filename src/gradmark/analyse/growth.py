@@ -8,6 +8,7 @@ from typing import NamedTuple
 from gradmark.analyse.scaling import fits, swept, work
 from gradmark.analyse.suspects import Suspect, suspects
 from gradmark.records import Cell, Fit, Measurement, Run
+from gradmark.records.derivative import FACTS
 from gradmark.records.metric import metric
 
 # Three sizes fit any curve of three parameters, and memory grows in steps.
@@ -40,7 +41,8 @@ def growth(run: Run) -> Growth:
     for (name, parameter), measurements in families(run).items():
         family = Curves(swept(measurements[0].cell, parameter), fits(measurements, parameter))
         fitted.append(family)
-        suspected += suspects(family.fits, memory(measurements), name)
+        if FACTS[family.cell.derivative].form != "matrix":  # which has a row for each column: no defect
+            suspected += suspects(family.fits, memory(measurements), name)
     return Growth(fitted, suspected)
 
 

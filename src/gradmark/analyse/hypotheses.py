@@ -11,7 +11,8 @@ from gradmark import units
 from gradmark.analyse.calm import is_calm
 from gradmark.analyse.paired import compare, rounds
 from gradmark.errors import GradmarkError
-from gradmark.records import Cell, Comparison, Measurement, Number, Param, Verdict, order
+from gradmark.records import Cell, Comparison, DerivativeName, Measurement, Number, Param, Verdict, order
+from gradmark.records.derivative import USUAL_DERIVATIVE
 from gradmark.records.metric import REGISTRY, Metric, is_known, metric, numbers
 
 # Fewer rounds than this decide nothing about a time: the sign test cannot reach the level, whatever the numbers are.
@@ -29,6 +30,7 @@ class Arm:
     workload: str
     metric: str
     params: Mapping[str, Param] = field(default_factory=dict)
+    derivative: DerivativeName = USUAL_DERIVATIVE
 
     def __post_init__(self) -> None:
         """A wrong metric is said at once, not after measuring."""
@@ -42,7 +44,8 @@ class Arm:
     @property
     def row(self) -> str:
         """What it measures, as tables name it."""
-        return "/".join([self.workload, *(f"{key}={value}" for key, value in self.params.items())])
+        unusual = [] if self.derivative == USUAL_DERIVATIVE else [f"derivative={self.derivative}"]
+        return "/".join([self.workload, *(f"{key}={value}" for key, value in self.params.items()), *unusual])
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,8 @@ BUILT_IN = [
 
 def matches(arm: Arm, cell: Cell) -> bool:
     """Whether a cell is an arm's."""
-    return (arm.engine, arm.workload, dict(arm.params)) == (cell.engine, cell.workload, cell.params)
+    same = (arm.engine, arm.workload, arm.derivative) == (cell.engine, cell.workload, cell.derivative)
+    return same and dict(arm.params) == cell.params
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from gradmark.analyse.calm import is_calm
 from gradmark.records import Measurement
+from gradmark.records.derivative import USUAL_DERIVATIVE
 from gradmark.records.metric import numbers
 from gradmark.records.times import PARTS
 from gradmark.workloads.operators import BASELINE, POINTS
@@ -25,6 +26,7 @@ class Operation:
     error: float | None  # of its derivative: in units of the last place, or relative for tensors
     problem: str = ""
     calm: bool = True  # False: a time that it was computed from was never seen on a calm machine
+    total_ns: float | None = None  # of a derivative that is no gradient: it has no parts
 
 
 def operations(measurements: Sequence[Measurement], engine: str) -> list[Operation]:
@@ -33,15 +35,17 @@ def operations(measurements: Sequence[Measurement], engine: str) -> list[Operati
     ours = {str(m.cell.params["operation"]): m for m in own}
     base = ours.pop(BASELINE, None)
     rows = [_operation(name, m, base) for name, m in ours.items()]
-    return sorted(rows, key=lambda o: (bool(o.problem), -(o.forward_ns or 0.0) - (o.backward_ns or 0.0)))
+    return sorted(
+        rows, key=lambda o: (bool(o.problem), -sum(ns or 0.0 for ns in (o.forward_ns, o.backward_ns, o.total_ns)))
+    )
 
 
 def _operation(name: str, measurement: Measurement, base: Measurement | None) -> Operation:
     if base is None:
-        return Operation(name, None, None, None, None, None, "the function without an operation was not measured")
+        return _problem(name, "the function without an operation was not measured")
     for part in (measurement, base):
         if part.status != "ok":
-            return Operation(name, None, None, None, None, None, f"{part.status}: {part.message}")
+            return _problem(name, f"{part.status}: {part.message}")
     calls = 1 if measurement.shapes else POINTS
     known, without = numbers(measurement), numbers(base)
 
@@ -51,15 +55,21 @@ def _operation(name: str, measurement: Measurement, base: Measurement | None) ->
         return (known[metric].value - without[metric].value) / calls
 
     error = known.get("gradient_error" if measurement.shapes else "error_ulps")
+    whole = measurement.cell.derivative != USUAL_DERIVATIVE
     return Operation(
         name,
-        added("forward"),
-        added("backward"),
+        None if whole else added("forward"),
+        None if whole else added("backward"),
         _gross_allocations(measurement, base) if measurement.shapes else added("allocations"),
         added("tape_bytes"),
         None if error is None else error.value,
-        calm=all(is_calm(times, part) for times in (known, without) for part in PARTS),
+        total_ns=added("total") if whole else None,
+        calm=all(is_calm(times, part) for times in (known, without) for part in (["total"] if whole else PARTS)),
     )
+
+
+def _problem(name: str, problem: str) -> Operation:
+    return Operation(name, None, None, None, None, None, problem=problem)
 
 
 def _gross_allocations(measurement: Measurement, base: Measurement) -> float | None:

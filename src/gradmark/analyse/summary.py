@@ -3,10 +3,13 @@
 In: a measurement. Out: a `Summary`; terminal, page, files and gate take their numbers from it, so that they agree.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+import msgspec
 
 from gradmark.analyse.calm import share_of_calm_blocks
-from gradmark.records import Code, Measurement, Number, Summary, Warning, metric, times
+from gradmark.records import Cell, Code, DerivativeName, Measurement, Number, Summary, Warning, metric, times
+from gradmark.records.derivative import FACTS, USUAL_DERIVATIVE
 from gradmark.records.number import OF_ROW, of_row
 
 # Most rows are known to 1.5 % or better, which is where a run stops (records/agreement.py): eight times that is more
@@ -16,9 +19,28 @@ UNSTEADY_SPREAD = 0.10
 JUDGED_ABOVE_NS = 50.0
 
 
-def summarise(measurement: Measurement) -> Summary:
-    """What a measurement says, with a warning if its processes disagree, or none of them saw a calm machine."""
-    numbers = metric.numbers(measurement)
+def summarise_run(measurements: Sequence[Measurement]) -> list[Summary]:
+    """What each measurement of a run says, beside the gradient and the dense matrix of the same engine and function."""
+    compared = {m.cell.id: m for m in measurements if m.status == "ok"}
+
+    def of(cell: Cell, derivative: DerivativeName | None) -> Mapping[str, Number]:
+        other = derivative and compared.get(msgspec.structs.replace(cell, derivative=derivative).id)
+        return metric.numbers(other) if other else {}
+
+    def others(cell: Cell) -> Mapping[str, Number]:
+        if cell.derivative == USUAL_DERIVATIVE:
+            return {}
+        return metric.beside(of(cell, USUAL_DERIVATIVE), of(cell, FACTS[cell.derivative].dense))
+
+    return [summarise(m, others(m.cell)) for m in measurements]
+
+
+def summarise(measurement: Measurement, others: Mapping[str, Number] | None = None) -> Summary:
+    """What a measurement says, with a warning if its processes disagree, or none of them saw a calm machine.
+
+    others: what other rows of the run have, see `summarise_run`.
+    """
+    numbers = metric.numbers(measurement, others)
     warnings = [*measurement.warnings, *(warning for sample in measurement.samples for warning in sample.warnings)]
     if measurement.status == "ok":
         warnings += times.warnings(measurement)
@@ -35,13 +57,14 @@ def summarise(measurement: Measurement) -> Summary:
         message=measurement.message,
         lacks=measurement.lacks,
         numbers=numbers,
-        reasons=_reasons(measurement, numbers),
+        reasons=_reasons(measurement, {**numbers, **(others or {})}),
         shape=next((shape_text(shape) for shape in measurement.shapes.values()), ""),
         steady=steady,
         calm=calm,
         calm_blocks=None if phase is None else share_of_calm_blocks(measurement, phase),
         warnings=_once_each(warnings),
         lacks_tool=_lacks_tool(measurement),
+        mode=measurement.mode,
     )
 
 
@@ -67,7 +90,8 @@ def shape_text(shape: Sequence[int]) -> str:
 
 
 def _reasons(measurement: Measurement, numbers: dict[str, Number]) -> dict[str, str]:
-    missing = [entry for entry in metric.metrics_of(measurement) if entry.name not in numbers]
+    entries = [entry for entry in metric.metrics_of(measurement) if entry.is_of(measurement.cell.derivative)]
+    missing = [entry for entry in entries if entry.name not in numbers]
     if measurement.status != "ok":
         return dict.fromkeys((entry.name for entry in missing), measurement.status)
     return {entry.name: entry.why_missing(measurement, numbers) for entry in missing}

@@ -9,19 +9,27 @@ from gradmark.commands.options import DEFAULT_ENGINE, SAMPLING
 from gradmark.commands.terminal import say
 from gradmark.commands.verdicts import exit_code, print_verdicts
 from gradmark.engines import discovery
+from gradmark.records import DerivativeName
+from gradmark.records.derivative import USUAL_DERIVATIVE, with_article
 
 
 @click.command(cls=MeasuringCommand)
-@measuring("engines", *SAMPLING)
-def command(engines: tuple[str, ...], invocation: Invocation) -> None:
-    """Test an engine against four promises. Default engine: tapegrad.
+@measuring("engines", "derivatives", *SAMPLING)
+def command(engines: tuple[str, ...], derivatives: tuple[DerivativeName, ...], invocation: Invocation) -> None:
+    """Test an engine against four promises of gradients, or two of a jvp or hvp. Default engine: tapegrad.
 
     Exit code 1 when a promise is broken, 3 when one cannot be decided.
     """
-    from gradmark.analyse.contract import WORKLOADS, contract
+    from gradmark.analyse.contract import OF_DERIVATIVES, WORKLOADS, contract
 
+    without = [name for name in derivatives if name not in (USUAL_DERIVATIVE, *OF_DERIVATIVES)]
+    if without:
+        raise click.UsageError(f"there are no promises of {with_article(without[0])}; choose gradient, jvp or hvp")
     chosen = discovery.chosen(engines or (DEFAULT_ENGINE,))
-    run, path = measure(invocation, lambda: invocation.plan(invocation.select(WORKLOADS), chosen, full=True))
+    run, path = measure(
+        invocation,
+        lambda: invocation.plan(invocation.select(WORKLOADS), chosen, full=True, derivatives=derivatives),
+    )
     verdicts = [verdict for engine in chosen for verdict in contract(run.measurements, engine)]
     print_verdicts(verdicts)
     say()

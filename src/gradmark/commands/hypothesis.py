@@ -49,6 +49,7 @@ class Claim:
             params=dict(arm.params),
             kind=workload.kind,
             dtype=workload.dtypes[0],
+            derivative=arm.derivative,
             file=self.file if own else None,
         )
 

@@ -17,7 +17,7 @@ import click
 from gradmark.commands.options import OF_OUTPUT, SAMPLING, options, settings_of
 from gradmark.commands.terminal import say
 from gradmark.errors import StoreError
-from gradmark.records import Cell, Measurement, Run, Settings
+from gradmark.records import Cell, DerivativeName, Measurement, Run, Settings
 
 if TYPE_CHECKING:
     from gradmark.measure.orchestrator import Orchestrator
@@ -55,6 +55,7 @@ class Invocation:
         full: bool | None = None,
         dtypes: Sequence[str] = (),
         devices: Sequence[str] = (),
+        derivatives: Sequence[DerivativeName] = (),
         tries: bool = True,
     ) -> "Plan":
         """The plan of engines on what was chosen: engines are asked what they can do, functions are tried.
@@ -69,7 +70,7 @@ class Invocation:
 
         settings = settings or self.settings
         sizes = settings if full is None else msgspec.structs.replace(settings, full=full)
-        asked = plan.Request(chosen=chosen, engines=engines, dtypes=dtypes, devices=devices)
+        asked = plan.Request(chosen=chosen, engines=engines, dtypes=dtypes, devices=devices, derivatives=derivatives)
         with working("asking the engines what they can do", quiet=True) as watch:
             planned = plan.make_plan(
                 asked, sizes, process.run, verb=self.verb, tries=tries, stop=process.end_all, watch=watch

@@ -15,6 +15,8 @@ from gradmark.commands.showing import show_calmness
 from gradmark.commands.terminal import console as new_console
 from gradmark.commands.terminal import say
 from gradmark.engines import discovery
+from gradmark.records import DerivativeName
+from gradmark.records.derivative import USUAL_DERIVATIVE
 
 if TYPE_CHECKING:
     from gradmark.workloads.row import Selected
@@ -25,19 +27,30 @@ WORKLOADS = {"scalar": "operator", "tensor": "tensor_operator"}
 
 @click.command(cls=MeasuringCommand)
 @click.argument("kinds", nargs=-1, type=click.Choice(list(WORKLOADS)))
-@measuring("engines", "dtypes", *SAMPLING)
-def command(kinds: tuple[str, ...], engines: tuple[str, ...], dtypes: tuple[str, ...], invocation: Invocation) -> None:
+@measuring("engines", "dtypes", "derivatives", *SAMPLING)
+def command(
+    kinds: tuple[str, ...],
+    engines: tuple[str, ...],
+    dtypes: tuple[str, ...],
+    derivatives: tuple[DerivativeName, ...],
+    invocation: Invocation,
+) -> None:
     """Measure every operation by itself: what it adds to the same function without it.
 
     KINDS is scalar (operations on numbers), tensor (on arrays), or nothing for both. Tensors are float32 by default,
     and the default engine is tapegrad.
     """
     chosen = discovery.chosen(engines or (DEFAULT_ENGINE,))
-    run, path = measure(invocation, lambda: invocation.plan(operators(kinds, dtypes), chosen, full=True, dtypes=dtypes))
+    rows = operators(kinds, dtypes)
+    run, path = measure(
+        invocation, lambda: invocation.plan(rows, chosen, full=True, dtypes=dtypes, derivatives=derivatives)
+    )
     for engine in chosen:
-        for workload, dtype in dict.fromkeys((cell.workload, cell.dtype) for cell in run.planned):
-            same = [m for m in run.measurements if (m.cell.workload, m.cell.dtype) == (workload, dtype)]
-            print_operations(engine, operations(same, engine), dtype if workload == WORKLOADS["tensor"] else None)
+        for table in dict.fromkeys((cell.workload, cell.dtype, cell.derivative) for cell in run.planned):
+            workload, dtype, derivative = table
+            same = [m for m in run.measurements if (m.cell.workload, m.cell.dtype, m.cell.derivative) == table]
+            of_tensors = dtype if workload == WORKLOADS["tensor"] else None
+            print_operations(engine, operations(same, engine), of_tensors, derivative)
     show_calmness(run)
     say()
     say(f"run file: {path}")
@@ -53,14 +66,19 @@ def operators(kinds: Sequence[str], dtypes: Sequence[str]) -> "list[Selected]":
     return [Selected(workload, dtypes=() if dtypes else workload.dtypes[:1]) for workload in workloads]
 
 
-def print_operations(engine: str, rows: Sequence[Operation], dtype: str | None = None) -> None:
+def print_operations(
+    engine: str,
+    rows: Sequence[Operation],
+    dtype: str | None = None,
+    derivative: DerivativeName = USUAL_DERIVATIVE,
+) -> None:
     """A table, and one line that says what its numbers are. The dtype is that of tensors; None for scalars."""
     from rich.table import Table
     from rich.text import Text
 
     from gradmark.report.model.operators import operator_table
 
-    console, shown = new_console(), operator_table(engine, rows, dtype)
+    console, shown = new_console(), operator_table(engine, rows, dtype, derivative)
     problems = {line.problem for line in shown.lines}
     if len(problems) == 1 and "" not in problems:
         console.print(Text(f"operations of {shown.title}: {problems.pop()}"))

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from gradmark.records import Settings
+from gradmark.records.derivative import DERIVATIVES
 
 DEFAULT_ENGINE = "tapegrad"
 # Quick runs have fewer blocks in each process. A cell has at least so many processes, and further ones, up to so many,
@@ -42,6 +43,14 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
         multiple=True,
         metavar="NAME",
         help="Device to compute on, such as cuda; repeatable. Default: each engine's first.",
+    ),
+    "derivatives": click.option(
+        "-d",
+        "--derivative",
+        "derivatives",
+        multiple=True,
+        type=click.Choice(DERIVATIVES),
+        help="Derivative to compute, such as hvp; repeatable. Default: those of each workload, mostly the gradient.",
     ),
     "pairs": click.option(
         "--pairs", type=click.IntRange(2), default=12, show_default=True, help="Pairs of processes for each row."

@@ -12,7 +12,7 @@ from gradmark.commands.options import DEFAULT_ENGINE, SAMPLING, options
 from gradmark.commands.showing import FORMATS, show
 from gradmark.commands.terminal import say
 from gradmark.engines import discovery
-from gradmark.records import Cell, Run, Settings
+from gradmark.records import Cell, DerivativeName, Run, Settings
 
 # More engines than this are a comparison of all, whose quick form has so many processes for each cell.
 FEW_ENGINES, PROCESSES_OF_MANY = 4, 2
@@ -23,7 +23,7 @@ FURTHER_ROUNDS = 2
 
 @click.command(cls=MeasuringCommand)
 @click.argument("select", nargs=-1)
-@options("engines", "keyword", "dtypes", "devices")
+@options("engines", "keyword", "dtypes", "devices", "derivatives")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Also write the run to this file.")
 @click.option("--html", "html_file", type=click.Path(path_type=Path), help="Also write a page that shows the run.")
@@ -36,6 +36,7 @@ def command(
     keyword: str | None,
     dtypes: tuple[str, ...],
     devices: tuple[str, ...],
+    derivatives: tuple[DerivativeName, ...],
     form: str,
     json_file: Path | None,
     html_file: Path | None,
@@ -60,7 +61,15 @@ def command(
         asked = engines or (DEFAULT_ENGINE,)
         settings = fewer(invocation.settings, len(discovery.chosen(asked)))
         rows = invocation.select(select, keyword)
-        return invocation.plan(rows, asked, settings=settings, dtypes=dtypes, devices=devices, tries=not dry_run)
+        return invocation.plan(
+            rows,
+            asked,
+            settings=settings,
+            dtypes=dtypes,
+            devices=devices,
+            derivatives=derivatives,
+            tries=not dry_run,
+        )
 
     if dry_run:
         planned = plan()

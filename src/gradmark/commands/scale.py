@@ -12,7 +12,7 @@ from gradmark.commands.run import exit_code
 from gradmark.commands.showing import show
 from gradmark.commands.terminal import say
 from gradmark.errors import SelectionError
-from gradmark.records import Fit, Measurement
+from gradmark.records import DerivativeName, Fit, Measurement
 
 if TYPE_CHECKING:
     from gradmark.workloads.row import Selected
@@ -20,8 +20,14 @@ if TYPE_CHECKING:
 
 @click.command(cls=MeasuringCommand)
 @click.argument("workload", required=False)
-@measuring("engines", "dtypes", *SAMPLING)
-def command(workload: str | None, engines: tuple[str, ...], dtypes: tuple[str, ...], invocation: Invocation) -> None:
+@measuring("engines", "dtypes", "derivatives", *SAMPLING)
+def command(
+    workload: str | None,
+    engines: tuple[str, ...],
+    dtypes: tuple[str, ...],
+    derivatives: tuple[DerivativeName, ...],
+    invocation: Invocation,
+) -> None:
     """Sweep the sizes of WORKLOAD and fit cost = a + b·n^p, for time, allocations, tape and memory.
 
     n counts elementary operations; for tensors flops, or bytes. Tensors are swept in float32 by default, and the
@@ -37,7 +43,11 @@ def command(workload: str | None, engines: tuple[str, ...], dtypes: tuple[str, .
     run, path = measure(
         invocation,
         lambda: invocation.plan(
-            swept(invocation.select([workload]), dtypes), engines or (DEFAULT_ENGINE,), full=True, dtypes=dtypes
+            swept(invocation.select([workload]), dtypes),
+            engines or (DEFAULT_ENGINE,),
+            full=True,
+            dtypes=dtypes,
+            derivatives=derivatives,
         ),
     )
     show(run, "table")

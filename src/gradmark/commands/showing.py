@@ -15,12 +15,12 @@ FORMATS = ["table", "go", "markdown", "json", "csv", "bencher", "github-benchmar
 
 def show(run: Run, form: str, *, medians: bool = False) -> None:
     """Prints a run in one of the formats."""
-    from gradmark.analyse.summary import summarise
+    from gradmark.analyse.summary import summarise_run
 
     if form in ("go", "bencher", "github-benchmark"):
         say_document(_for_tools(run, form), "plain" if form == "go" else "json")
         return
-    summaries = [summarise(measurement) for measurement in run.measurements]
+    summaries = summarise_run(run.measurements)
     if form == "csv":
         from gradmark.report.exports.csv import csv
 

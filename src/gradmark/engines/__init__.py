@@ -3,6 +3,6 @@
 Out: what an adapter is written with, `from gradmark.engines import Capabilities, Session, namespace`.
 """
 
-from gradmark.engines.protocol import Capabilities, DeviceMemory, Engine, Session, bound, namespace, rebind
+from gradmark.engines.protocol import Capabilities, Derivative, DeviceMemory, Engine, Session, bound, namespace, rebind
 
-__all__ = ["Capabilities", "DeviceMemory", "Engine", "Session", "bound", "namespace", "rebind"]
+__all__ = ["Capabilities", "Derivative", "DeviceMemory", "Engine", "Session", "bound", "namespace", "rebind"]

@@ -1,16 +1,19 @@
 """HIPS autograd: NumPy's functions, traced anew in each forward."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from types import ModuleType
 from typing import Any
 
 import autograd
 import autograd.numpy as anp
 import autograd.scipy.special as special
+import numpy as np
 
 from gradmark.engines.composed import composed, same_names
-from gradmark.engines.protocol import Capabilities, Session, bound, namespace
-from gradmark.records import Param
+from gradmark.engines.protocol import Capabilities, Derivative, Session, bound, namespace
+from gradmark.records import DerivativeName, Param
+from gradmark.records.derivative import FACTS, USUAL_DERIVATIVE
 from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS, TENSOR_FUNCTIONS
 from gradmark.workloads.workload import Workload
 
@@ -23,6 +26,16 @@ OTHERS: dict[str, Any] = {
     "outer": anp.outer,
     "constant": lambda value: value,
 }
+# Second derivatives are reverse over reverse: few of its functions have tangents of their cotangents.
+MODES: Mapping[DerivativeName, str] = {
+    "gradient": "rev",
+    "jvp": "fwd",
+    "vjp": "rev",
+    "jacobian": "rev",
+    "hvp": "rev-over-rev",
+    "hessian": "rev-over-rev",
+}
+GRADIENT = Derivative()
 
 
 def operations(kind: str) -> ModuleType:
@@ -38,11 +51,20 @@ class Autograd:
 
     def capabilities(self) -> Capabilities:
         """As NumPy."""
-        return Capabilities(kinds=("scalar", "tensor"), dtypes=("float32", "float64"))
+        return Capabilities(kinds=("scalar", "tensor"), dtypes=("float32", "float64"), derivatives=MODES)
 
-    def prepare(self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Session:
+    def prepare(
+        self,
+        workload: Workload,
+        inputs: Sequence[Any],
+        params: Mapping[str, Param],
+        *,
+        derivative: Derivative = GRADIENT,
+    ) -> Session:
         """Closures over the traced function."""
         ops = operations(workload.kind)
+        if derivative.name != USUAL_DERIVATIVE:
+            return derived(ops, workload, inputs, params, derivative)
         active = workload.active(inputs)
         trace = autograd.make_vjp(lambda *xs: workload.function(ops, *xs, **params), active)
         scalar = workload.kind == "scalar"
@@ -66,3 +88,62 @@ class Autograd:
             gradients=lambda: [float(g) for g in gradients] if scalar else [anp.asarray(g) for g in gradients],
             value=lambda: y,
         )
+
+
+def derived(
+    ops: ModuleType, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param], derivative: Derivative
+) -> Session:
+    """Any other derivative, of one tuple of inputs: autograd's transforms take one argument."""
+    active, scalar = workload.active(inputs), workload.kind == "scalar"
+    several = workload.result == "array"
+    along = tuple(derivative.tangents)
+    # a list of numbers is propagated into as an array
+    cotangent = anp.array(derivative.cotangent) if several else derivative.cotangent
+    computed: Any = None
+
+    def f(xs: Any) -> Any:
+        every = list(inputs)
+        for place, x in zip(active, xs, strict=True):
+            every[place] = x
+        result = workload.function(ops, *every, **params)
+        return anp.array(result) if scalar and several else result
+
+    def point() -> tuple[Any, ...]:
+        return tuple(inputs[place] for place in active)
+
+    def slope(xs: Any) -> Any:
+        return sum(anp.sum(g * t) for g, t in zip(autograd.grad(f)(xs), along, strict=True))
+
+    steps: dict[str, Callable[[], Any]] = {
+        "jvp": lambda: autograd.make_jvp(f)(point())(along)[1],
+        "vjp": lambda: autograd.make_vjp(f)(point())[0](cotangent),
+        "hvp": lambda: autograd.grad(slope)(point()),
+        "jacobian": lambda: _rows(autograd.make_vjp(f)(point())[0], derivative.shape),
+        "hessian": lambda: _hessian(f, point()),
+    }
+    step = steps[derivative.name]
+
+    def total() -> None:
+        nonlocal computed
+        computed = step()
+
+    def result() -> Any:
+        if FACTS[derivative.name].form == "inputs":
+            return [float(part) for part in computed] if scalar else [np.asarray(part) for part in computed]
+        return np.asarray(computed)
+
+    return Session(primal=bound(workload, ops, inputs, params), total=total, result=result)
+
+
+def _flat(parts: Sequence[Any]) -> Any:
+    return anp.concatenate([anp.reshape(part, (-1,)) for part in parts])
+
+
+def _rows(pull: Callable[[Any], Any], shape: tuple[int, ...]) -> Any:
+    """A row of a Jacobian for each entry of the result, as autograd's own `jacobian` has it of one array."""
+    return np.stack([_flat(pull(unit.reshape(shape))) for unit in np.eye(prod(shape))])
+
+
+def _hessian(f: Callable[[Any], Any], xs: tuple[Any, ...]) -> Any:
+    pull, gradient = autograd.make_vjp(lambda ys: _flat(autograd.grad(f)(ys)))(xs)
+    return _rows(pull, gradient.shape)

@@ -14,9 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from gradmark.engines.composed import composed, same_names
-from gradmark.engines.protocol import Capabilities, Session, namespace
+from gradmark.engines.functional import MODES, Asked, Library, asked_of, takes_transforms
+from gradmark.engines.protocol import Capabilities, Derivative, Session, namespace
 from gradmark.errors import UnsupportedError
 from gradmark.records import Param, TapeSize
+from gradmark.records.derivative import USUAL_DERIVATIVE
 from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS, TENSOR_FUNCTIONS
 from gradmark.workloads.workload import Workload
 
@@ -78,6 +80,17 @@ def operations(kind: str) -> ModuleType:
     return namespace({**rest, **same_names(jnp, names), **OTHERS}, "jax")
 
 
+LIBRARY = Library(
+    jax.jvp,
+    jax.vjp,
+    jax.grad,
+    jax.jacfwd,
+    jax.jacrev,
+    one=jnp.ones_like,
+    unstack=jnp.unstack,
+    stack=lambda results: jnp.stack(list(results)),
+)
+GRADIENT = Derivative()
 Made = tuple[list[Any], tuple[Callable[..., Any], ...]]
 
 
@@ -89,6 +102,13 @@ def device_name(platform: str) -> str:
     return "rocm" if "rocm" in version.lower() else "cuda"
 
 
+def configure() -> None:
+    """What every session needs."""
+    jax.config.update("jax_enable_x64", True)  # float32 stays float32, and float64 is float64
+    # On a GPU its products round float32 to ten bits (TF32) unless told otherwise, and no gradient would pass.
+    jax.config.update("jax_default_matmul_precision", "highest")
+
+
 class Jax:
     """Traced and compiled in the first call of each function."""
 
@@ -97,6 +117,7 @@ class Jax:
 
     def __init__(self) -> None:
         self.cached: tuple[Workload, Sequence[Any], Mapping[str, Param], Made] | None = None
+        self.compiled: tuple[Asked, Sequence[Any], Mapping[str, Param], tuple[Callable[..., Any], ...]] | None = None
 
     def capabilities(self) -> Capabilities:
         """Scalars are arrays without axes."""
@@ -104,6 +125,7 @@ class Jax:
             kinds=("scalar", "tensor"),
             dtypes=("float32", "float64"),
             devices=(device_name(jax.default_backend()),),
+            derivatives=MODES,
             compiled=self.jitted,
             caches=self.jitted,
         )
@@ -128,9 +150,7 @@ class Jax:
             and self.cached[2] == params
         ):
             return self.cached[3]
-        jax.config.update("jax_enable_x64", True)  # float32 stays float32, and float64 is float64
-        # On a GPU its products round float32 to ten bits (TF32) unless told otherwise, and no gradient would pass.
-        jax.config.update("jax_default_matmul_precision", "highest")
+        configure()
         arrays = [jnp.array(x, copy=True) for x in inputs]
         active = workload.active(inputs)
         ops = operations(workload.kind)
@@ -148,11 +168,41 @@ class Jax:
         self.cached = (workload, inputs, params, functions)
         return functions
 
-    def prepare(self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Session:
+    def derived(
+        self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param], derivative: Derivative
+    ) -> tuple[Asked, tuple[Callable[..., Any], ...]]:
+        """The function and its derivative as they are called; shared by sessions on the same inputs, as above."""
+        known = self.compiled
+        if (
+            known is not None
+            and known[0].workload is workload
+            and known[0].derivative is derivative
+            and known[1] is inputs
+            and known[2] == params
+        ):
+            return known[0], known[3]
+        configure()
+        fixed = [jnp.array(x, copy=True) for x in inputs] if workload.kind == "tensor" else []
+        asked = asked_of(LIBRARY, operations(workload.kind), workload, inputs, fixed, params, derivative)
+        jit: Callable[..., Any] = jax.jit if self.jitted else _itself
+        steps = (jit(asked.primal), jit(asked.compute))
+        self.compiled = (asked, inputs, params, steps)
+        return asked, steps
+
+    def prepare(
+        self,
+        workload: Workload,
+        inputs: Sequence[Any],
+        params: Mapping[str, Param],
+        *,
+        derivative: Derivative = GRADIENT,
+    ) -> Session:
         """Forward gives the value and a function with the residuals, backward calls that; both are jitted."""
         scalar = workload.kind == "scalar"
         count = (workload.count(params) or 0) if scalar else 0
         self.refuse(count)
+        if takes_transforms(workload, derivative):
+            return session_of(*self.derived(workload, inputs, params, derivative), inputs)
         wait = jax.block_until_ready
         first, (evaluate, record, propagate, together) = self.functions(workload, inputs, params)
         wanted, active = list(first), workload.active(inputs)
@@ -213,6 +263,35 @@ class Jax:
             tape=tape,
             device_name=place,
         )
+
+
+def session_of(asked: Asked, steps: tuple[Callable[..., Any], ...], inputs: Sequence[Any]) -> Session:
+    """A derivative that is no gradient: one call, with the directions among its arguments."""
+    evaluate, compute = steps
+    wait = jax.block_until_ready
+    xs = tuple(jnp.array(x, copy=True) for x in asked.points(inputs))
+    along = jax.tree.map(jnp.array, asked.along)
+    computed: Any = None
+
+    def move(new: Sequence[Any]) -> None:
+        nonlocal xs
+        xs = wait(tuple(jnp.array(x, copy=True) for x in asked.points(new)))
+
+    def total() -> None:
+        nonlocal computed
+        computed = wait(compute(xs, along))
+
+    is_gradient = asked.derivative.name == USUAL_DERIVATIVE
+    return Session(
+        primal=lambda: wait(evaluate(*xs)),
+        total=total,
+        result=lambda: asked.read(computed),
+        gradients=(lambda: asked.read(computed)) if is_gradient else None,
+        value=(lambda: computed[0]) if is_gradient else None,
+        move=move,
+        mode=asked.mode,
+        device_name=device_name(next(iter(xs[0].devices())).platform),
+    )
 
 
 def _itself(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,7 +12,8 @@ from types import CellType
 from typing import Any
 
 from gradmark.engines.floats import FLOATS, sigmoid, softplus
-from gradmark.engines.protocol import Capabilities, Session, bound
+from gradmark.engines.manual_derivatives import MODES, WRITTEN, derived
+from gradmark.engines.protocol import Capabilities, Derivative, Session, bound
 from gradmark.errors import UnsupportedError
 from gradmark.records import Param
 from gradmark.workloads.scalar import CHAIN, COEFFICIENTS, STEPS, leaves, levels
@@ -234,6 +235,9 @@ SCALARS = {
 }
 
 
+GRADIENT = Derivative()
+
+
 class Manual:
     """No engine: the adjoint of each workload, written by hand."""
 
@@ -241,10 +245,19 @@ class Manual:
 
     def capabilities(self) -> Capabilities:
         """What somebody has written."""
-        return Capabilities(kinds=("scalar", "tensor"), dtypes=("float32", "float64"))
+        return Capabilities(kinds=("scalar", "tensor"), dtypes=("float32", "float64"), derivatives=MODES)
 
-    def prepare(self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Session:
+    def prepare(
+        self,
+        workload: Workload,
+        inputs: Sequence[Any],
+        params: Mapping[str, Param],
+        *,
+        derivative: Derivative = GRADIENT,
+    ) -> Session:
         """The pair of a workload that comes with gradmark; nobody has written those of a user's own."""
+        if derivative.name != "gradient" or (workload.name, derivative.name) in WRITTEN:
+            return derived(workload, inputs, params, derivative)
         ops, adjoints = FLOATS, dict[str, Callable[..., Pair]](SCALARS)
         if workload.kind == "tensor":
             from gradmark.engines.manual_arrays import ARRAYS as TENSORS

@@ -12,7 +12,8 @@ from typing import Annotated, Any, Protocol
 from msgspec import Meta
 
 from gradmark.errors import UnsupportedError
-from gradmark.records import Cell, Param, TapeSize
+from gradmark.records import Cell, DerivativeName, Param, Sparsity, TapeSize
+from gradmark.records.derivative import FACTS, USUAL_DERIVATIVE
 from gradmark.workloads.workload import Workload
 
 
@@ -60,6 +61,24 @@ def rebind(call: Any, inputs: Sequence[Any]) -> None:
 
 
 @dataclass(frozen=True)
+class Derivative:
+    """What `prepare` is asked for, and along what. Directions are arguments like the inputs: no constants.
+
+    tangents: of a jvp or hvp, for each differentiated input a number, or an array like it. cotangent: of a vjp, like
+    the function's result: a number, a list of numbers, or an array. shape: that of the result; of one number ().
+    """
+
+    name: DerivativeName = USUAL_DERIVATIVE
+    tangents: Sequence[Any] = ()
+    cotangent: Any = None
+    shape: tuple[int, ...] = ()
+
+
+def _gradient() -> dict[DerivativeName, str]:
+    return {USUAL_DERIVATIVE: ""}
+
+
+@dataclass(frozen=True)
 class Capabilities:
     """What an engine can do here. It decides what is planned; what it lacks is shown as missing, with the reason."""
 
@@ -68,10 +87,14 @@ class Capabilities:
     # Where it really computes, the usual one first: "cpu", "cuda". With several, `prepare` takes a keyword `device`.
     devices: Annotated[Sequence[str], Meta(min_length=1)] = ("cpu",)
     gradients: bool = True
+    # Each with the mode in which it is computed, such as "fwd" or "fwd-over-rev". With others than gradients, `prepare`
+    # takes a keyword `derivative`, a `Derivative`.
+    derivatives: Mapping[DerivativeName, str] = field(default_factory=_gradient)
     compiled: bool = False
     caches: bool = False  # keeps what it compiled on disk, where the next process finds it
     # relative error above which a gradient is wrong: some thousand roundings of a double
     tolerance: float = 1e-9
+    second_tolerance: float = 0.0  # of second derivatives, if it is wider
     reason: str = ""  # why it has no gradients
     absent: str = ""  # why it runs nothing at all here, such as a device that is not there
 
@@ -84,7 +107,22 @@ class Capabilities:
         for what, wanted, offered in (("dtype", cell.dtype, self.dtypes), ("device", cell.device, self.devices)):
             if wanted not in offered:
                 return f"{cell.engine} has no {what} {wanted}; it has {', '.join(offered)}"
+        if cell.derivative == USUAL_DERIVATIVE and not self.gradients:
+            return ""  # it evaluates, which is shown
+        if cell.derivative not in self.derivatives or not self.gradients:
+            return f"{cell.engine} has no {cell.derivative}: {self.lack()}"
         return ""
+
+    def lack(self) -> str:
+        """What it has instead of a derivative that it lacks."""
+        if not self.gradients:
+            return self.reason
+        there = ", ".join(self.derivatives)
+        return f"it has {there} only" if len(self.derivatives) == 1 else f"it has {there}"
+
+    def tolerance_of(self, derivative: DerivativeName) -> float:
+        """The relative error above which a derivative is wrong."""
+        return max(self.tolerance, self.second_tolerance) if FACTS[derivative].order == 2 else self.tolerance
 
 
 def _nothing() -> None:
@@ -119,6 +157,13 @@ class Session:
     arrays are, if the session can tell; it must be the device that was planned. phases: further phases by name, each
     timed by itself after an iteration, and a metric like the others.
 
+    Of other derivatives than the gradient: total computes it, result gives it after total. Of a vjp or hvp that is, as
+    of a gradient, one number or array for each differentiated input; of a jvp what the function's result is like; of a
+    Jacobian or Hessian a matrix with a column for each entry of the differentiated inputs, in their order, and a row
+    for each entry of the result, or of the inputs; of a sparse one the same as a matrix of SciPy. mode: how it is
+    computed, if that depends on the function. sparsity: nonzeros and colours of a sparse one. evaluations: of the
+    function in one iteration, if a compiled engine can tell.
+
     Only forward, backward, total, primal and phases are timed, so the work must be done there, for the inputs as they
     are at that time. The laboratory changes the inputs, and looks.
     """
@@ -135,6 +180,10 @@ class Session:
     device: DeviceMemory | None = None
     device_name: str | None = None
     phases: Mapping[str, Callable[[], Any]] = field(default_factory=lambda: _NO_PHASES)
+    result: Callable[[], Any] | None = None
+    mode: str = ""
+    sparsity: Callable[[], Sparsity] | None = None
+    evaluations: Callable[[], float] | None = None
 
 
 class Engine(Protocol):
@@ -149,6 +198,7 @@ class Engine(Protocol):
     def prepare(self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Session:
         """Whatever is done once per function: build, trace, freeze. Raises `UnsupportedError` if it cannot.
 
-        An engine with several devices takes one more keyword, `device`.
+        An engine with several devices takes one more keyword, `device`; one with other derivatives than gradients
+        `derivative`, a `Derivative`.
         """
         ...

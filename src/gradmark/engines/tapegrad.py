@@ -2,16 +2,24 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from math import prod
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 import tapegrad
 from gradmark.engines.floats import FLOATS
-from gradmark.engines.protocol import Capabilities, Session, bound, namespace
-from gradmark.records import Param, TapeSize
+from gradmark.engines.protocol import Capabilities, Derivative, Session, bound, namespace
+from gradmark.records import DerivativeName, Param, TapeSize
+from gradmark.records.derivative import USUAL_DERIVATIVE
 from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS, TENSOR_FUNCTIONS
 from gradmark.workloads.workload import Workload
 from tapegrad import tensor
+
+# Rows of a Jacobian one after another, a sweep for each.
+MODES: Mapping[DerivativeName, str] = {"gradient": "rev", "jacobian": "rev"}
+GRADIENT = Derivative()
 
 
 def operations(constant: Callable[[float], Any]) -> ModuleType:
@@ -24,6 +32,32 @@ def size_of(tape: tapegrad.Tape) -> TapeSize:
     stats = tape.stats()
     return TapeSize(
         instructions=stats.instrs, values=stats.values, adjoints=stats.grads, saved_bytes=stats.nbytes + 8 * stats.grads
+    )
+
+
+def jacobian_session(
+    workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param], derivative: Derivative
+) -> Session:
+    """`tapegrad.jacobian`, of the list of numbers, or by one array after another."""
+    active, rows = workload.active(inputs), prod(derivative.shape)
+    steps: list[Callable[[], Any]]
+    if workload.kind == "scalar":
+        ops = operations(float)
+        jacobian = tapegrad.jacobian(lambda xs: workload.function(ops, *xs, **params))
+        steps, primal = [lambda: jacobian(inputs)], bound(workload, FLOATS, inputs, params)
+    else:
+        ops = namespace({name: getattr(tensor, name) for name in TENSOR_FUNCTIONS}, "tapegrad")
+        f = partial(workload.function, ops, **params)
+        steps, primal = [partial(tapegrad.jacobian(f, place), *inputs) for place in active], partial(f, *inputs)
+    computed: list[Any] = []
+
+    def total() -> None:
+        computed[:] = [step() for step in steps]
+
+    return Session(
+        primal=primal,
+        total=total,
+        result=lambda: np.concatenate([part.reshape(rows, -1) for part in computed], axis=1),
     )
 
 
@@ -91,10 +125,19 @@ class Tapegrad:
 
     def capabilities(self) -> Capabilities:
         """Scalars in double precision, tensors in both."""
-        return Capabilities(kinds=("scalar", "tensor"), dtypes=("float32", "float64"))
+        return Capabilities(kinds=("scalar", "tensor"), dtypes=("float32", "float64"), derivatives=MODES)
 
-    def prepare(self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Session:
+    def prepare(
+        self,
+        workload: Workload,
+        inputs: Sequence[Any],
+        params: Mapping[str, Param],
+        *,
+        derivative: Derivative = GRADIENT,
+    ) -> Session:
         """Closures over bound methods: an attribute less to look up in each call."""
+        if derivative.name != USUAL_DERIVATIVE:
+            return jacobian_session(workload, inputs, params, derivative)
         if workload.kind == "tensor":
             return tensor_session(workload, inputs, params)
         tape = tapegrad.Tape()

@@ -15,10 +15,13 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812  PyTorch's own habit
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from gradmark.engines.protocol import Capabilities, DeviceMemory, Session, bound, namespace
+from gradmark.engines.functional import MODES, Library, asked_of, takes_transforms
+from gradmark.engines.protocol import Capabilities, Derivative, DeviceMemory, Session, bound, namespace
 from gradmark.errors import UnsupportedError
 from gradmark.records import Param, TapeSize
+from gradmark.records.derivative import USUAL_DERIVATIVE
 from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS, TENSOR_FUNCTIONS
 from gradmark.workloads.workload import Workload
 
@@ -101,15 +104,30 @@ def operations(kind: str, device: str) -> ModuleType:
     return namespace({**available, "constant": constant}, "torch")
 
 
+LIBRARY = Library(
+    torch.func.jvp,
+    torch.func.vjp,
+    torch.func.grad,
+    torch.func.jacfwd,
+    torch.func.jacrev,
+    one=torch.ones_like,
+    unstack=lambda x: x.unbind(0),
+    stack=lambda results: torch.stack(list(results)),
+)
+GRADIENT = Derivative()
+
+
 class Torch:
-    """Define-by-run."""
+    """Define-by-run; derivatives beyond gradients are those of `torch.func`."""
 
     name = "torch"
     device = "cpu"
 
     def capabilities(self) -> Capabilities:
         """Scalars are tensors without axes."""
-        return Capabilities(kinds=("scalar", "tensor"), dtypes=("float32", "float64"), devices=(self.device,))
+        return Capabilities(
+            kinds=("scalar", "tensor"), dtypes=("float32", "float64"), devices=(self.device,), derivatives=MODES
+        )
 
     def made(self, f: partial[Any], workload: Workload, params: Mapping[str, Param]) -> Callable[..., Any]:  # noqa: ARG002
         """The function that is called."""
@@ -121,8 +139,17 @@ class Torch:
     def counters(self) -> DeviceMemory | None:
         """The memory of the CPU is the host's."""
 
-    def prepare(self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Session:
+    def prepare(
+        self,
+        workload: Workload,
+        inputs: Sequence[Any],
+        params: Mapping[str, Param],
+        *,
+        derivative: Derivative = GRADIENT,
+    ) -> Session:
         """Leaves and closures."""
+        if takes_transforms(workload, derivative):
+            return self.derived(workload, inputs, params, derivative)
         active = workload.active(inputs)
         dtype = torch.float64 if workload.kind == "scalar" else None
         leaves = [torch.tensor(x, dtype=dtype, device=self.device, requires_grad=k in active)
@@ -174,6 +201,61 @@ class Torch:
             synchronize=self.synchronize, tape=tape, device=self.counters(), device_name=leaves[0].device.type,
         )  # fmt: skip
 
+    def refuse(self, workload: Workload, params: Mapping[str, Param]) -> None:
+        """Nothing is too long."""
+
+    def transformed(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function of a transform that is called."""
+        return function
+
+    def derived(
+        self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param], derivative: Derivative
+    ) -> Session:
+        """A derivative that is no gradient: one call, with the directions among its arguments."""
+        self.refuse(workload, params)
+        fixed = [torch.tensor(x, device=self.device) for x in inputs] if workload.kind == "tensor" else []
+        asked = asked_of(LIBRARY, operations(workload.kind, self.device), workload, inputs, fixed, params, derivative)
+        xs = tuple(torch.tensor(x, device=self.device) for x in asked.points(inputs))
+        along = _on_device(asked.along, self.device)
+        compute, evaluate = self.transformed(asked.compute), self.transformed(asked.primal)
+        computed: Any = None
+
+        def move(new: Sequence[Any]) -> None:
+            for leaf, x in zip(xs, asked.points(new), strict=True):
+                leaf.copy_(torch.as_tensor(x))
+
+        def primal() -> Any:
+            with torch.no_grad():
+                return evaluate(*xs)
+
+        def total() -> None:
+            nonlocal computed
+            computed = None
+            with sdpa_kernel(SDPBackend.MATH):  # the fused kernel has neither tangents nor second derivatives
+                computed = compute(xs, along)
+
+        is_gradient = derivative.name == USUAL_DERIVATIVE
+        return Session(
+            primal=primal, total=total, result=lambda: asked.read(_on_host(computed)), move=move, mode=asked.mode,
+            gradients=(lambda: asked.read(_on_host(computed))) if is_gradient else None,
+            value=(lambda: computed[0]) if is_gradient else None,
+            synchronize=self.synchronize, device=self.counters(), device_name=xs[0].device.type,
+        )  # fmt: skip
+
+
+def _on_device(along: Any, device: str) -> Any:
+    return (
+        [torch.tensor(part, device=device) for part in along]
+        if isinstance(along, list)
+        else (None if along is None else torch.tensor(along, device=device))
+    )
+
+
+def _on_host(computed: Any) -> Any:
+    if isinstance(computed, list | tuple):
+        return [_on_host(part) for part in computed]
+    return computed.detach().cpu()
+
 
 @contextlib.contextmanager
 def saved() -> Iterator[dict[int, int]]:
@@ -218,18 +300,26 @@ class TorchCompile(Torch):
 
     def capabilities(self) -> Capabilities:
         """As eager."""
-        return Capabilities(kinds=("scalar", "tensor"), dtypes=("float32", "float64"), compiled=True, caches=True)
+        return replace(super().capabilities(), compiled=True, caches=True)
+
+    def transformed(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The compiled function of a transform."""
+        return torch.compile(function, dynamic=False)  # type: ignore[no-any-return]
 
     def made(self, f: partial[Any], workload: Workload, params: Mapping[str, Param]) -> Callable[..., Any]:
         """The compiled function."""
+        self.refuse(workload, params)
+        compiled = torch.compile(f.func, dynamic=False)
+        return bound_again(f, compiled)
+
+    def refuse(self, workload: Workload, params: Mapping[str, Param]) -> None:
+        """Raises for a function of so many operations on numbers that nobody waits for it."""
         count = workload.count(params)
         if workload.kind == "scalar" and (count is None or count > MOST_UNROLLED):
             raise UnsupportedError(
                 f"torch:compile would unroll {count or 'unknown many'} operations on numbers, which takes minutes to "
                 f"compile; at most {MOST_UNROLLED} are: measure torch instead"
             )
-        compiled = torch.compile(f.func, dynamic=False)
-        return bound_again(f, compiled)
 
 
 def bound_again(f: Any, compiled: Callable[..., Any]) -> Callable[[], Any]:

@@ -4,8 +4,8 @@ from typing import Literal
 
 from gradmark.engines.protocol import Capabilities
 from gradmark.measure.origins import Origins
-from gradmark.records import Accuracy, Cell, Memory, Record, Sample, Settings, Status, TapeSize, Warning
-from gradmark.records.quantities import Nanoseconds, Whole, Work
+from gradmark.records import Accuracy, Cell, Memory, Record, Sample, Settings, Sparsity, Status, TapeSize, Warning
+from gradmark.records.quantities import Amount, Nanoseconds, Whole, Work
 
 Kind = Literal["survey", "try", "inspect", "time", "repeat"]
 
@@ -81,6 +81,9 @@ class Result(Record, frozen=True, kw_only=True):
     iteration_ns: Nanoseconds | None = None  # roughly, to plan with
     # With nothing compiled before, of engines that find on disk what they compiled.
     first_call_ns: Nanoseconds | None = None
+    mode: str = ""  # how the derivative is computed
+    sparsity: Sparsity | None = None
+    evaluations: Amount | None = None  # of the function, in one iteration
     warnings: list[Warning] = []
     lacks: list[str] = []  # operations that the function needs and the engine does not have
     absent: bool = False  # the engine runs nothing here

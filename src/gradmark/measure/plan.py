@@ -4,6 +4,7 @@ In: what was selected, engines and settings, and a way to ask workers. Out: cell
 for, and what is known of some beforehand: what an engine does not have, and functions that cannot be measured.
 """
 
+import dataclasses
 import fnmatch
 import itertools
 from collections.abc import Callable, Mapping, Sequence
@@ -17,8 +18,9 @@ from gradmark.engines.protocol import Capabilities
 from gradmark.errors import EngineError, MissingEngineError, SelectionError
 from gradmark.measure import environment
 from gradmark.measure.job import Job, Result
-from gradmark.records import Cell, Measurement, Param, Record, Settings
+from gradmark.records import Cell, DerivativeName, Measurement, Param, Record, Settings
 from gradmark.records.cell import USUAL_DEVICE, USUAL_DTYPES
+from gradmark.records.derivative import USUAL_DERIVATIVE, why_not
 from gradmark.workloads import catalogue
 from gradmark.workloads.outline import Outline, Point
 from gradmark.workloads.row import Selected
@@ -40,12 +42,13 @@ class Plan(Record, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Request:
-    """What the user asked for: the engines as they were typed, `all` among them; dtypes and devices if any were."""
+    """What the user asked for: the engines as they were typed, `all` among them; what else of it was said."""
 
     chosen: Chosen
     engines: Sequence[str]
     dtypes: Sequence[str] = ()
     devices: Sequence[str] = ()
+    derivatives: Sequence[DerivativeName] = ()
 
 
 def _nothing() -> None:
@@ -92,11 +95,13 @@ def make_plan(
         full=settings.full,
         dtypes=request.dtypes,
         devices=request.devices,
+        derivatives=request.derivatives,
         can=surveyed.can,
     )
     if not cells:
         raise SelectionError(_nothing_left(request, surveyed))
-    known = known_of(cells, surveyed.can, ask, settings, tries=tries, stop=stop, watch=watch)
+    without = without_derivative(cells, request.chosen)
+    known = known_of(cells, surveyed.can, ask, settings, without=without, tries=tries, stop=stop, watch=watch)
     return Plan(verb=verb, cells=cells, settings=settings, known=known, left_out=dict(surveyed.left_out))
 
 
@@ -134,6 +139,7 @@ def known_of(
     ask: Ask,
     settings: Settings,
     *,
+    without: Mapping[str, str] | None = None,
     tries: bool = True,
     stop: Callable[[], None] = _nothing,
     watch: Callable[[str], None] = _silent,
@@ -141,8 +147,9 @@ def known_of(
     """What can be said of cells without running them: what the engine lacks, and functions that cannot be measured.
 
     A function is tried once for all engines, on plain numbers. A trial that comes to no end says nothing of engines.
+    without: why a workload does not have the derivative of a cell, by the cell's id.
     """
-    lacking = {cell.id: reason for cell in cells if (reason := can[cell.engine].lacking(cell))}
+    lacking = {cell.id: reason for cell in cells if (reason := can[cell.engine].lacking(cell))} | dict(without or {})
     free = msgspec.structs.replace(settings, pin=False)
     trials = {
         _task(cell): Job(kind="try", cell=_plain(cell), settings=free)
@@ -171,23 +178,30 @@ def cells_of(
     full: bool,
     dtypes: Sequence[str] = (),
     devices: Sequence[str] = (),
+    derivatives: Sequence[DerivativeName] = (),
     can: Mapping[str, Capabilities] | None = None,
 ) -> list[Cell]:
-    """Every engine on every workload, size, dtype and device, with the engines that a workload wants beside them.
+    """Every engine on every workload, size, dtype, derivative and device, with the engines that it wants beside them.
 
-    Without dtypes: all that a workload has if full, else its first. Without devices: the first of each engine, as it
-    says itself in `can`; what was not asked is taken to compute on the CPU, and its worker will say if it does not.
+    Without dtypes: all that a workload has if full, else its first. Without derivatives: its usual ones. Without
+    devices: the first of each engine, as it says itself in `can`; what was not asked is taken to compute on the CPU,
+    and its worker will say if it does not.
     """
     cells: dict[str, Cell] = {}
-    parts = [_selected(part) for part in chosen]
+    parts = [_asking(_selected(part), derivatives) for part in chosen]
     # what is offered by name is found by its name, also if it came from a file or was imported
     by_name = catalogue.names() if any(part.workload.file is not None for part in parts) else set()
     for part in parts:
         workload = part.workload
         together = [*engines, *(name for name in _beside(workload, engines) if can is None or name in can)]
         file = None if (workload.module, workload.name) in by_name else workload.file
-        points = [(point, dtype) for point in part.points(full=full) for dtype in _dtypes(part, point, dtypes, full)]
-        for (params, dtype), engine in itertools.product(points, together):
+        points = [
+            (point, dtype, derivative)
+            for point in part.points(full=full)
+            for dtype in _dtypes(part, point, dtypes, full)
+            for derivative in part.derivatives or workload.usual_derivatives
+        ]
+        for (params, dtype, derivative), engine in itertools.product(points, together):
             there = can[engine].devices if can is not None else (USUAL_DEVICE,)
             for device in _devices(part.devices or devices, there):
                 cell = Cell(
@@ -198,6 +212,7 @@ def cells_of(
                     kind=workload.kind,
                     dtype=dtype,
                     device=device,
+                    derivative=derivative,
                     file=file,
                 )
                 if part.keyword in cell.row:
@@ -207,6 +222,11 @@ def cells_of(
 
 def _selected(chosen: Outline | Selected) -> Selected:
     return chosen if isinstance(chosen, Selected) else Selected(chosen)
+
+
+def _asking(part: Selected, derivatives: Sequence[DerivativeName]) -> Selected:
+    """What was chosen, with the derivatives that were asked for, if its row does not name them."""
+    return part if part.derivatives or not derivatives else dataclasses.replace(part, derivatives=derivatives)
 
 
 def _beside(workload: Outline, engines: Sequence[str]) -> list[str]:
@@ -223,7 +243,19 @@ def _dtypes(part: Selected, point: Point, asked: Sequence[str], full: bool) -> l
     if asked:
         return [dtype for dtype in there if dtype in asked]
     usual = there if full else there[:1]
-    return usual if any(part.keyword in part.row(point, dtype) for dtype in usual) else there
+    derivatives = part.derivatives or part.workload.usual_derivatives
+    rows = (part.row(point, dtype, derivative) for dtype in usual for derivative in derivatives)
+    return usual if any(part.keyword in row for row in rows) else there
+
+
+def without_derivative(cells: Sequence[Cell], chosen: Chosen) -> dict[str, str]:
+    """Why workloads do not have the derivatives of some cells, by the cell's id."""
+    results = {(w.name, w.suite): w.result for w in (_selected(part).workload for part in chosen)}
+    return {
+        cell.id: reason
+        for cell in cells
+        if (reason := why_not(cell.workload, results[cell.workload, cell.suite], cell.derivative))
+    }
 
 
 def _devices(asked: Sequence[str], there: Sequence[str]) -> list[str]:
@@ -258,7 +290,9 @@ def _task(cell: Cell) -> Task:
 
 def _plain(cell: Cell) -> Cell:
     """The cell without what a function does not depend on, so that its row is the name of the function at a size."""
-    return msgspec.structs.replace(cell, engine="", device=USUAL_DEVICE, dtype=USUAL_DTYPES[cell.kind], side="")
+    return msgspec.structs.replace(
+        cell, engine="", device=USUAL_DEVICE, dtype=USUAL_DTYPES[cell.kind], derivative=USUAL_DERIVATIVE, side=""
+    )
 
 
 def _untried(cells: Sequence[Cell]) -> list[Cell]:
@@ -281,5 +315,5 @@ def _broken(name: str, result: Result) -> str:
 def _nothing_left(request: Request, surveyed: Survey) -> str:
     if not surveyed.can and surveyed.left_out:
         return f"no engine can be used: {'; '.join(surveyed.left_out.values())}"
-    asked = " or ".join([*request.dtypes, *request.devices]) or "what was asked for"
+    asked = " or ".join([*request.dtypes, *request.devices, *request.derivatives]) or "what was asked for"
     return f"no selected workload has {asked}; functions of numbers have only float64"

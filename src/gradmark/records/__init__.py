@@ -6,7 +6,8 @@ All are frozen and typed; a value that could not be obtained is None, with the r
 from gradmark.records.analysis import Comparison, Fit, Machine, Summary, Verdict
 from gradmark.records.budget import Budget
 from gradmark.records.cell import Cell, Kind, Param
-from gradmark.records.measurement import Accuracy, Instructions, Measurement, Memory, Status, TapeSize
+from gradmark.records.derivative import DerivativeName
+from gradmark.records.measurement import Accuracy, Instructions, Measurement, Memory, Sparsity, Status, TapeSize
 from gradmark.records.number import Number
 from gradmark.records.record import Record
 from gradmark.records.run import FORMAT_VERSION, Environment, Run, Settings
@@ -20,6 +21,7 @@ __all__ = [
     "Cell",
     "Code",
     "Comparison",
+    "DerivativeName",
     "Environment",
     "Fit",
     "How",
@@ -35,6 +37,7 @@ __all__ = [
     "Run",
     "Sample",
     "Settings",
+    "Sparsity",
     "Status",
     "Summary",
     "TapeSize",

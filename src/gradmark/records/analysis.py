@@ -24,6 +24,7 @@ class Summary(Record, frozen=True, kw_only=True):
     calm: bool = True  # False: no process saw a calm machine, so that its time decides nothing
     calm_blocks: float | None = None  # of its time: the share of blocks that were calm; None in older files
     warnings: list[Warning] = []
+    mode: str = ""  # how the engine computes the derivative
     lacks_tool: list[str] = []  # memory, instructions: not counted because a tool is missing or failed
 
     def value(self, metric: str) -> float | None:

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from gradmark.records.derivative import USUAL_DERIVATIVE, DerivativeName
 from gradmark.records.record import Record
 
 Param = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | float | str  # as far as JSON carries whole numbers
@@ -23,6 +24,7 @@ class Cell(Record, frozen=True, kw_only=True):
     kind: Kind = "scalar"
     dtype: str = "float64"
     device: str = USUAL_DEVICE
+    derivative: DerivativeName = USUAL_DERIVATIVE
     file: str | None = None  # where a user's workload comes from
     side: str = ""  # of two builds measured side by side: "before" or "now"
 
@@ -33,16 +35,19 @@ class Cell(Record, frozen=True, kw_only=True):
 
     @property
     def task(self) -> str:
-        """Workload, size and dtype: what engines and devices are compared on, `poly/n=1000`."""
+        """Workload, size, dtype and derivative: what engines and devices are compared on, `poly/n=1000`."""
         dtype = "" if self.dtype == USUAL_DTYPES[self.kind] else f"/dtype={self.dtype}"
-        return "/".join([self.workload, *(f"{key}={value}" for key, value in self.params.items())]) + dtype
+        derivative = "" if self.derivative == USUAL_DERIVATIVE else f"/derivative={self.derivative}"
+        return "/".join([self.workload, *(f"{key}={value}" for key, value in self.params.items())]) + dtype + derivative
 
     @property
     def row(self) -> str:
-        """The row's name, as tables print it and as SELECT accepts it; dtype and device only where they are unusual.
+        """The row's name, as tables print it and as SELECT accepts it; dtype and the like only where they are unusual.
 
         >>> Cell(engine="torch", workload="matmul", suite="tensor", params={"n": 8}, kind="tensor", device="cuda").row
         'matmul/n=8/dtype=float64/device=cuda'
+        >>> Cell(engine="jax", workload="rosenbrock", suite="derivatives", params={"n": 8}, derivative="hvp").row
+        'rosenbrock/n=8/derivative=hvp'
         """
         return self.task if self.device == USUAL_DEVICE else f"{self.task}/device={self.device}"
 

@@ -36,6 +36,13 @@ class TapeSize(Record, frozen=True, kw_only=True):
     saved_bytes: Whole | None = None
 
 
+class Sparsity(Record, frozen=True, kw_only=True):
+    """What an engine says of a sparse derivative: how it is compressed, and into what."""
+
+    nonzeros: Whole
+    colours: Whole | None = None  # groups of columns or rows that share a pass; None if it does not say
+
+
 class Memory(Record, frozen=True, kw_only=True):
     """Counted by memray in a pass of its own, per iteration of forward and backward; of a device, by its counters."""
 
@@ -53,7 +60,7 @@ class Memory(Record, frozen=True, kw_only=True):
 
 
 class Accuracy(Record, frozen=True, kw_only=True):
-    """The gradient against a reference."""
+    """The derivative against a reference."""
 
     reference: str
     relative_error: GradientError  # largest over the inputs, or over the directions
@@ -86,6 +93,9 @@ class Measurement(Record, frozen=True, kw_only=True):
     flops: Work | None = None
     bytes: Work | None = None
     shapes: dict[str, list[Whole]] = {}  # of tensors: each input by name
+    mode: str = ""  # how the engine comes by the derivative: `rev`, `fwd-over-rev`; older files do not say
+    sparsity: Sparsity | None = None  # of a sparse derivative
+    evaluations: Amount | None = None  # of the function itself, in one iteration; None if nobody can count them
     warnings: list[Warning] = []
     # Of one of two sides: it has no such workload or engine; the user's files that both sides load.
     new: bool = False

@@ -3,6 +3,7 @@
 In: a measurement. Out: its numbers by name, and for each that is missing the reason. To add a metric, add an entry.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +13,7 @@ from typing import Any, Literal
 from gradmark.records import times
 from gradmark.records.budget import Budget
 from gradmark.records.cell import Kind
+from gradmark.records.derivative import BEYOND_GRADIENTS, FACTS, SPARSE_ONES, USUAL_DERIVATIVE, DerivativeName
 from gradmark.records.measurement import Measurement
 from gradmark.records.number import Number, of_row
 from gradmark.records.sample import Sample
@@ -52,12 +54,18 @@ class Metric:
     phase: bool = False  # timed by itself in blocks
     of_engine: bool = False  # the same for all rows of an engine
     kinds: tuple[Kind, ...] = ("scalar", "tensor")  # of workloads that it says something of
+    derivatives: tuple[DerivativeName, ...] = ()  # that it says something of; none: all
     rank: int | None = None  # how soon its column gives way on a narrow terminal, 0 never; None: it has no column
     csv: str = ""  # its column in CSV files, if not its name
     aliases: tuple[str, ...] = ()  # older names
     remark: str = ""  # stands under its title in tables
     plural: bool = False  # whether its title is one
+    last: bool = False  # made of other metrics, of its own row or of others, so that they are read first
     part: Literal["", "memory", "instructions"] = ""  # of a measurement: what a tool counts, which may be missing
+
+    def is_of(self, derivative: DerivativeName) -> bool:
+        """Whether it says anything of such a derivative."""
+        return not self.derivatives or derivative in self.derivatives
 
     @property
     def timed(self) -> bool:
@@ -128,6 +136,62 @@ def _quotient(above: str, below: str) -> tuple[Read, Why]:
         return _no_phase(missing)(m, known) if missing else "a time is too short: the harness takes as long"
 
     return read, why
+
+
+# --- beside other derivatives of the same function and engine, in the same run
+
+# How the numbers of other rows are called among those that an entry reads: `gradient:total`.
+GRADIENT, DENSE = "gradient:", "dense:"
+
+
+def beside(gradient: Numbers, dense: Numbers) -> dict[str, Number]:
+    """The numbers of a row's gradient, and of its dense matrix, as entries read them."""
+    known = {GRADIENT + name: number for name, number in gradient.items()}
+    return known | {DENSE + name: number for name, number in dense.items()}
+
+
+def _of_gradient(name: str) -> tuple[Read, Why]:
+    """A number as a multiple of the gradient's."""
+
+    def read(_m: Measurement, known: Numbers) -> Number | None:
+        ours, theirs = known.get(name), known.get(GRADIENT + name)
+        if ours is None or theirs is None or theirs.value <= 0:
+            return None
+        return Number(value=ours.value / theirs.value, calm=ours.calm and theirs.calm)
+
+    def why(_m: Measurement, known: Numbers) -> str:
+        return "its gradient is not in this run; add -d gradient" if GRADIENT + name not in known else "it has none"
+
+    return read, why
+
+
+def _bound(m: Measurement, _known: Numbers) -> float | None:
+    return FACTS[m.cell.derivative].bound
+
+
+def _sparsity(field: str) -> tuple[Read, Why]:
+    def read(m: Measurement, _known: Numbers) -> float | None:
+        value: float | None = getattr(m.sparsity, field, None)
+        return value
+
+    return read, lambda _m, _known: "the engine does not say"
+
+
+def _break_even(_m: Measurement, known: Numbers) -> float | None:
+    """Matrices after which a longer preparation is paid back."""
+    names = ("first_call", "total", f"{DENSE}first_call", f"{DENSE}total")
+    if not all(name in known for name in names):
+        return None
+    first, each, dense_first, dense_each = (known[name].value for name in names)
+    if first <= dense_first:
+        return 0.0
+    return math.ceil((first - dense_first) / (dense_each - each)) if dense_each > each else None
+
+
+def _no_break_even(m: Measurement, known: Numbers) -> str:
+    if f"{DENSE}total" not in known:
+        return f"its dense matrix is not in this run; add -d {FACTS[m.cell.derivative].dense}"
+    return "never: the dense matrix takes no longer"
 
 
 def _rate(declared: Literal["operations", "flops", "bytes"]) -> tuple[Read, Why]:
@@ -243,6 +307,45 @@ REGISTRY: tuple[Metric, ...] = (
     Metric(
         "gradient_primal", "grad/primal", "ratio", "total as a multiple of the function alone",
         *_quotient("total", "primal"), rank=6, csv="gradient_primal_ratio", remark="theory: ≤ 4",
+        derivatives=(USUAL_DERIVATIVE,),
+    ),
+    Metric(
+        "derivative_primal", "× primal", "ratio", "total as a multiple of the function alone",
+        *_quotient("total", "primal"), rank=1, csv="derivative_primal_ratio", derivatives=BEYOND_GRADIENTS,
+    ),
+    Metric(
+        "theory", "theory ≤", "ratio", "evaluations of the function that are enough, in theory",
+        _bound, lambda _m, _known: "it depends on the size", rank=1, derivatives=BEYOND_GRADIENTS,
+    ),
+    Metric(
+        "derivative_gradient", "× gradient", "ratio", "total as a multiple of the gradient's, of the same engine",
+        *_of_gradient("total"), rank=1, csv="derivative_gradient_ratio", derivatives=BEYOND_GRADIENTS, last=True,
+    ),
+    Metric(
+        "peak_gradient", "peak × grad", "ratio", "peak memory as a multiple of the gradient's, of the same engine",
+        *_of_gradient("peak_bytes"), rank=6, csv="peak_gradient_ratio", derivatives=BEYOND_GRADIENTS, last=True,
+    ),
+    Metric(
+        "evaluations", "evals", "count", "evaluations of the function in one iteration",
+        lambda m, _known: m.evaluations, lambda _m, _known: "the function is compiled, and the engine does not count",
+        rank=7, derivatives=BEYOND_GRADIENTS, plural=True,
+    ),
+    Metric(
+        "nonzeros", "nonzeros", "count", "entries that a sparse matrix holds", *_sparsity("nonzeros"),
+        rank=2, derivatives=SPARSE_ONES, plural=True,
+    ),
+    Metric(
+        "colours", "colours", "count", "groups of columns or rows that share a pass", *_sparsity("colours"),
+        rank=2, derivatives=SPARSE_ONES, plural=True,
+    ),
+    Metric(
+        "preparation", "until first", "time", "until the first sparse matrix: pattern, colours, compilation",
+        lambda _m, known: known.get("first_call"), lambda _m, _known: "no process gave a time",
+        rank=3, csv="preparation_ns", derivatives=SPARSE_ONES, last=True,
+    ),
+    Metric(
+        "break_even", "break-even", "count", "matrices after which the sparse one has made up for its preparation",
+        _break_even, _no_break_even, rank=3, derivatives=SPARSE_ONES, last=True,
     ),
     Metric(
         "operations_per_s", "ops/s", "rate", "operations of one evaluation over total", *_rate("operations"),
@@ -250,11 +353,11 @@ REGISTRY: tuple[Metric, ...] = (
     ),
     Metric(
         "flops_per_s", "rate", "flops", "arithmetic of value and gradient over total", *_rate("flops"),
-        better="higher", kinds=("tensor",), rank=3,
+        better="higher", kinds=("tensor",), rank=3, derivatives=(USUAL_DERIVATIVE,),
     ),
     Metric(
         "bytes_per_s", "rate", "traffic", "memory traffic of value and gradient over total", *_rate("bytes"),
-        better="higher", kinds=("tensor",), rank=3,
+        better="higher", kinds=("tensor",), rank=3, derivatives=(USUAL_DERIVATIVE,),
     ),
     Metric(
         "allocations", "allocs", "count", "heap allocations in one iteration, less those of plain numbers or arrays",
@@ -365,15 +468,18 @@ def metrics_of(measurement: Measurement) -> list[Metric]:
     return [*REGISTRY, *(metric(name) for name in names if not is_known(name))]
 
 
-def numbers(measurement: Measurement) -> dict[str, Number]:
-    """All that a measurement has. A cell that did not run to its end has no times; its error may still be known."""
+def numbers(measurement: Measurement, others: Numbers | None = None) -> dict[str, Number]:
+    """All that a measurement has. A cell that did not run to its end has no times; its error may still be known.
+
+    others: numbers of other rows that some entries compare with, see `beside`.
+    """
     ran = measurement.status == "ok"
     known: dict[str, Number] = times.times(measurement) if ran else {}
     readings: dict[str, Number] = {}
-    for entry in metrics_of(measurement):
-        if entry.timed and not ran:
+    for entry in sorted(metrics_of(measurement), key=lambda entry: entry.last):
+        if (entry.timed and not ran) or not entry.is_of(measurement.cell.derivative):
             continue
-        value = entry.read(measurement, known | readings if not entry.phase else known)
+        value = entry.read(measurement, {**known, **readings, **(others or {})} if not entry.phase else known)
         if value is not None:
             readings[entry.name] = value if isinstance(value, Number) else Number(value=value)
     return readings

@@ -10,7 +10,8 @@ from gradmark.records.record import Record
 #   2  tensors: shapes, flops and bytes of a measurement; before, all were of numbers
 #   3  a line for each thing that happens; cells have a kind; warnings have a code; what is derived is not stored
 #   4  pilots around each block; a time is what the fastest tenth of the calm blocks reached
-FORMAT_VERSION = 4
+#   5  derivatives: cells have one; before, all were gradients. Mode, sparsity and evaluations of a measurement
+FORMAT_VERSION = 5
 
 
 class Environment(Record, frozen=True, kw_only=True):

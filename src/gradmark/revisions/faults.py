@@ -77,7 +77,9 @@ class Faulty(Tapegrad):
 
         return slow
 
-    def prepare(self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Session:
+    def prepare(  # type: ignore[override]  # of gradients only, see `worker/session.py`
+        self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]
+    ) -> Session:
         """The session, with the fault in it."""
         session = super().prepare(workload, inputs, params)
         assert session.forward is not None
@@ -222,7 +224,9 @@ class SlowPrepare(Faulty):
 
     name = "slow-prepare"
 
-    def prepare(self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Session:
+    def prepare(  # type: ignore[override]  # of gradients only, see `worker/session.py`
+        self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]
+    ) -> Session:
         """The session, late."""
         time.sleep(SLOW_START_S)
         return super().prepare(workload, inputs, params)

@@ -59,7 +59,9 @@ class Liar(Tapegrad):
 
     inner: type[Tapegrad | TapegradProgram] = Tapegrad
 
-    def prepare(self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Session:
+    def prepare(  # type: ignore[override]  # of gradients only, see `worker/session.py`
+        self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]
+    ) -> Session:
         """One call that is timed, and what is read after it."""
         compute = computing(workload, inputs, params, self.inner())
         plain = super().prepare(workload, inputs, params)
@@ -77,7 +79,9 @@ class WrongValue(Tapegrad):
 
     name = "wrong-value"
 
-    def prepare(self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Session:
+    def prepare(  # type: ignore[override]  # of gradients only, see `worker/session.py`
+        self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]
+    ) -> Session:
         """All else is as it should be."""
         return dataclasses.replace(super().prepare(workload, inputs, params), value=lambda: 12345.0)
 

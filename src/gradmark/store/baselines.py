@@ -14,6 +14,7 @@ import msgspec
 from gradmark.errors import StoreError
 from gradmark.records import Cell, Environment, Measurement, Record
 from gradmark.records.decoding import UndecodableError, decoded, encoded
+from gradmark.records.derivative import USUAL_DERIVATIVE
 from gradmark.records.metric import Metric, gated, metric, numbers
 from gradmark.records.quantities import Nanoseconds, Version
 from gradmark.store import reading
@@ -82,7 +83,7 @@ def _relative(file: str | None) -> str | None:
 
 def renamed(before: Baseline, cells: Iterable[Cell]) -> Baseline:
     """The baseline with these cells under their names of today. Others stay: a name alone does not tell their kind."""
-    names = {old_key(cell): key(cell) for cell in cells}
+    names = {old_key(cell): key(cell) for cell in cells if cell.derivative == USUAL_DERIVATIVE}  # there was no other
     times = before.times
     if times is not None:
         times = msgspec.structs.replace(times, total_ns=_renamed(times.total_ns, names))

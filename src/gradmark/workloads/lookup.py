@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
     from pathlib import Path
 
-BUILT_IN = [f"gradmark.workloads.{name}" for name in ("scalar", "tensor", "networks", "operators", "tensor_operators")]
+BUILT_IN = [
+    f"gradmark.workloads.{name}"
+    for name in ("scalar", "tensor", "networks", "operators", "tensor_operators", "derivatives")
+]
 ENTRY_POINTS = "gradmark.workloads"
 
 

@@ -1,7 +1,7 @@
-"""A row as it is typed: a workload's name with sizes, dtype and device, each a value or a glob.
+"""A row as it is typed: a workload's name with sizes, dtype, derivative and device, each a value or a glob.
 
-In: `matmul/n=8/dtype=float64/device=cuda`, as tables print it. Out: a `Selected`: a workload and the points to measure,
-sizes among them that the workload does not list; or an error with what there is.
+In: `matmul/n=8/dtype=float64/derivative=hvp/device=cuda`, as tables print it. Out: a `Selected`: a workload and the
+points to measure, sizes among them that the workload does not list; or an error with what there is.
 """
 
 import difflib
@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from gradmark.errors import SelectionError
-from gradmark.records import Cell, Param
+from gradmark.records import Cell, DerivativeName, Param
+from gradmark.records.derivative import DERIVATIVES, has
 from gradmark.workloads.outline import Outline, Point
 from gradmark.workloads.workload import RESERVED, is_size
 
@@ -58,6 +59,7 @@ class Selected:
     sizes: Mapping[str, Sequence[Param]] = field(default_factory=dict)
     dtypes: Sequence[str] = ()
     devices: Sequence[str] = ()  # names or globs
+    derivatives: Sequence[DerivativeName] = ()
     keyword: str = ""  # rows without it in their names are left out
 
     def points(self, *, full: bool) -> list[Point]:
@@ -71,18 +73,26 @@ class Selected:
         ]
         asked = [dict(zip(self.sizes, values, strict=True)) for values in itertools.product(*self.sizes.values())]
         dtypes = self.dtypes or self.workload.dtypes
+        derivatives = self.derivatives or self.workload.usual_derivatives
         points: list[Point] = []
         for rest, chosen in itertools.product(others, asked):
             point = {key: (rest | chosen)[key] for key in self.workload.sizes}
-            if point not in points and any(self.keyword in self.row(point, dtype) for dtype in dtypes):
+            rows = (self.row(point, dtype, derivative) for dtype in dtypes for derivative in derivatives)
+            if point not in points and any(self.keyword in row for row in rows):
                 points.append(point)
         return points if points or full or not self.keyword else self.points(full=True)
 
-    def row(self, point: Point, dtype: str) -> str:
+    def row(self, point: Point, dtype: str, derivative: DerivativeName) -> str:
         """The row's name, on the usual device."""
         workload = self.workload
         return Cell(
-            engine="", workload=workload.name, suite=workload.suite, params=point, kind=workload.kind, dtype=dtype
+            engine="",
+            workload=workload.name,
+            suite=workload.suite,
+            params=point,
+            kind=workload.kind,
+            dtype=dtype,
+            derivative=derivative,
         ).row
 
 
@@ -116,7 +126,20 @@ def fitted(workload: Outline, row: Row) -> Selected:
         sizes={key: _values(workload, key, row) for key in workload.sizes if key in row.values},
         dtypes=dtypes,
         devices=[row.values["device"]] if "device" in row.values else [],
+        derivatives=_derivatives(workload, row) if "derivative" in row.values else [],
     )
+
+
+def _derivatives(workload: Outline, row: Row) -> list[DerivativeName]:
+    """The derivatives of the workload that a glob matches; one that was named and that it lacks, for its row to say."""
+    typed = row.values["derivative"]
+    matching = [name for name in has(workload.result) if fnmatch.fnmatchcase(name, typed)]
+    named = matching or [name for name in DERIVATIVES if name == typed]
+    if not named:
+        near = difflib.get_close_matches(typed, DERIVATIVES, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"{workload.name} has {', '.join(has(workload.result))}"
+        raise SelectionError(f"in {row.typed!r}, no derivative is called {typed!r}; {hint}")
+    return named
 
 
 def listed(workload: Outline, key: str) -> list[Param]:

@@ -8,18 +8,19 @@ import inspect
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gradmark.errors import WorkloadError
-from gradmark.records import Param
+from gradmark.records import DerivativeName, Param
+from gradmark.records.derivative import DERIVATIVES, why_not
 from gradmark.workloads.outline import Outline, Point, Sizes
 
 Inputs = Callable[..., Sequence[float]]
 # Tensors are float32 where nothing else is said: it is what most of them are in practice, so it comes first.
 DTYPES = ("float32", "float64")
-# Parts of a row's name that are no sizes: `matmul/n=8/dtype=float64/device=cuda`.
-RESERVED = ("dtype", "device")
+# Parts of a row's name that are no sizes: `matmul/n=8/dtype=float64/derivative=hvp/device=cuda`.
+RESERVED = ("dtype", "device", "derivative")
 # Of a size, and of what a workload counts: run files keep no larger whole numbers.
 LARGEST_SIZE, LARGEST_COUNT, LARGEST_WORK = 2**63 - 1, 2**53, 1e30
 
@@ -41,6 +42,7 @@ class Workload(Outline):
     flops: Callable[..., float] | None = None
     bytes: Callable[..., float] | None = None
     gradient: Callable[..., Sequence[Any]] | None = None
+    known: Mapping[DerivativeName, Callable[..., Any]] = field(default_factory=dict)
 
     def __call__(self, ops: Any, *inputs: Any, **params: Param) -> Any:
         """The function itself."""
@@ -58,13 +60,17 @@ class Workload(Outline):
 
     def given(self, seed: int, params: Mapping[str, Param]) -> Any:
         """What `inputs` or `arrays` gives, as it is."""
-        size = ",".join(f"{key}={value}" for key, value in params.items())
-        source = random.Random(f"{seed}/{self.name}/{size}")
+        source = self.source(seed, params)
         if self.arrays is None:
             return self.inputs(source, **_wanted(self.inputs, params))
         import numpy as np
 
         return self.arrays(np.random.default_rng(source.getrandbits(64)), **_wanted(self.arrays, params))
+
+    def source(self, seed: int, params: Mapping[str, Param], *purpose: str) -> random.Random:
+        """A generator that depends on the workload, its size, the seed, and what the numbers are for."""
+        size = ",".join(f"{key}={value}" for key, value in params.items())
+        return random.Random("/".join([str(seed), self.name, size, *purpose]))
 
     def names(self, count: int) -> list[str]:
         """The names of so many inputs, as the function calls them."""
@@ -81,6 +87,13 @@ class Workload(Outline):
     def exact(self, inputs: Sequence[Any], params: Mapping[str, Param]) -> Sequence[Any] | None:
         """The exact gradient, one array for each active input, where the workload has one."""
         return None if self.gradient is None else self.gradient(*inputs, **_wanted(self.gradient, params))
+
+    def exactly(
+        self, derivative: DerivativeName, inputs: Sequence[Any], along: Sequence[Any], params: Mapping[str, Param]
+    ) -> Any:
+        """An exact derivative along directions, in NumPy, where the workload has it, else None."""
+        function = self.known.get(derivative)
+        return None if function is None else function(*inputs, *along, **_wanted(function, params))
 
     def count(self, params: Mapping[str, Param]) -> int | None:
         """Operations of one evaluation, where the workload declares them: of numbers, or calls on arrays."""
@@ -216,9 +229,31 @@ def _checked(
             raise WorkloadError(f"workload {name}: {', '.join(sorted(only))} need arrays; give arrays=, not inputs=")
     elif "inputs" in more:
         raise WorkloadError(f"workload {name} has both inputs and arrays; give one of them")
+    _refuse_derivatives(name, more)
+    for derivative in more.get("known", {}):
+        if derivative not in DERIVATIVES or why_not(name, more.get("result", "number"), derivative):
+            raise WorkloadError(f"workload {name}: known has {derivative!r}, which it does not have")
     strange = set(more.get("fixed", ())) - set(input_names(function))
     if strange:
         raise WorkloadError(f"workload {name}: fixed names inputs that the function does not have: {strange}")
+
+
+def _refuse_derivatives(name: str, more: dict[str, Any]) -> None:
+    """Raises for a kind of result that there is not, and for derivatives that it does not have."""
+    result = more.get("result", "number")
+    if result not in ("number", "array"):
+        raise WorkloadError(f"workload {name}: result must be 'number' or 'array', got {result!r}")
+    if isinstance(more.get("derivatives", ()), str):
+        raise WorkloadError(f"workload {name}: derivatives must be a list of names, such as ['hvp']")
+    for derivative in more.get("derivatives", ()):
+        if derivative not in DERIVATIVES:
+            raise WorkloadError(
+                f"workload {name}: no derivative is called {derivative!r}; there are: {', '.join(DERIVATIVES)}"
+            )
+        if reason := why_not(name, result, derivative):
+            raise WorkloadError(f"workload {name}: derivatives names {derivative}, but {reason}")
+    if result == "array" and more.get("gradient") is not None:
+        raise WorkloadError(f"workload {name}: its result is an array, which has no gradient; leave gradient= out")
 
 
 def workload(
@@ -232,6 +267,9 @@ def workload(
 ) -> Callable[[Callable[..., Any]], Workload]:
     """Makes a function a workload: `f(ops, *inputs, **sizes)`, of numbers or of arrays; its result is one number.
 
+    Or several, with `result="array"`: then it returns a list of numbers, or one array. `derivatives` are those that a
+    run measures if nobody says which; by default the gradient of a number, the jvp of several.
+
     suite, stresses: where it is shown, and what it is hard on. sizes: the values of each keyword parameter, smallest
     first; quick: fewer of them for a quick run, or a list of points. name: its name, if not the function's.
     `operations(**sizes)` counts elementary operations or calls on arrays, `also` names further engines to show beside
@@ -244,6 +282,9 @@ def workload(
     (float32, float64) and are differentiated, unless `fixed` names them; integers never are. `flops(**sizes)` and
     `bytes(**sizes)` (in numbers of the dtype) are what a value with its gradient takes if no operation is fused with
     another; `gradient(*inputs, **sizes)` is the exact one, in NumPy, where there is one.
+
+    `known` has other derivatives that are known exactly, by name: `hvp(*inputs, *tangents, **sizes)` gives what an
+    engine's session gives; a jvp likewise, a vjp with the cotangent, matrices without directions.
 
     >>> @workload(suite="mine", stresses="multiplication", sizes={"n": [10, 100]}, operations=lambda n: n)
     ... def power(ops, x, *, n):

@@ -203,3 +203,47 @@ def test_sizes_that_were_never_timed_on_a_calm_machine_are_no_curve():
         "not measured",
         ["backward: measured at 7 sizes of poly, 5 of them while the machine was never calm; a curve needs 3"],
     )
+
+
+# --- other derivatives
+
+
+def of(derivative, measurements):
+    """The same measurements as of a derivative that one call computes."""
+    return [
+        msgspec.structs.replace(
+            m,
+            cell=msgspec.structs.replace(m.cell, derivative=derivative),
+            samples=[sample(total=30.0 * (m.operations or 1))],
+        )
+        for m in measurements
+    ]
+
+
+def test_a_jvp_has_two_promises():
+    found = contract(of("jvp", all_good()), "e")
+    assert [(verdict.claim, verdict.verdict) for verdict in found] == [
+        ("a jvp is linear in the operations of the function", "kept"),
+        ("a jvp does not allocate in steady state", "kept"),
+    ]
+    assert found[0].evidence == ["total grows as n^1.00 (0.98 to 1.02): linear"]
+
+
+def test_gradients_come_first_and_are_judged_by_gradients_only():
+    bad = [msgspec.structs.replace(m, memory=Memory(allocations=2.0)) for m in of("hvp", all_good())]
+    assert verdicts([*all_good(), *bad]) == ["kept"] * 4 + ["kept", "broken"]
+    assert contract([*all_good(), *bad], "e")[5].claim == "an hvp does not allocate in steady state"
+
+
+def test_a_wrong_second_derivative_breaks_them():
+    (first, *rest) = of("hvp", all_good())
+    wrong = msgspec.structs.replace(first, status="wrong-gradient", samples=[], message="the hvp is off by 1.0")
+    assert verdicts([wrong, *rest]) == ["broken", "broken"]
+
+
+def test_what_an_engine_does_not_have_is_not_measured():
+    lacking = [
+        msgspec.structs.replace(m, status="unsupported", message="e has no jvp", samples=[])
+        for m in of("jvp", all_good())
+    ]
+    assert verdicts(lacking) == ["not measured", "not measured"]

@@ -3,11 +3,24 @@
 import subprocess
 import sys
 
+import msgspec
 import pytest
 from oracles.watched import all_watched, never_calm
 
-from gradmark.analyse.summary import JUDGED_ABOVE_NS, UNSTEADY_SPREAD, is_steady, summarise
-from gradmark.records import Cell, Code, Instructions, Measurement, Memory, Number, Phase, Sample, Warning, metric
+from gradmark.analyse.summary import JUDGED_ABOVE_NS, UNSTEADY_SPREAD, is_steady, summarise, summarise_run
+from gradmark.records import (
+    Cell,
+    Code,
+    Instructions,
+    Measurement,
+    Memory,
+    Number,
+    Phase,
+    Sample,
+    Sparsity,
+    Warning,
+    metric,
+)
 
 CELL = Cell(engine="null", workload="poly", suite="scalar", params={"n": 10})
 KINK = Warning(code=Code.UNCHECKED, reason="the function has a kink")
@@ -156,3 +169,57 @@ def test_older_files_count_as_calm():
     found = summarise(measurement(sample(total=100.0)))
     assert (found.calm, found.calm_blocks) == (True, None)
     assert summarise(measurement(status="crash")).calm
+
+
+# --- beside other derivatives
+
+
+def derived(derivative, total, first_call=1000.0, peak=1 << 20, **fields):
+    one = msgspec.structs.replace(sample(primal=10.0, total=total), once_ns={"prepare": first_call, "first_call": 0.0})
+    cell = msgspec.structs.replace(CELL, derivative=derivative)
+    return measurement(one, cell=cell, memory=Memory(peak_bytes=peak), **fields)
+
+
+def test_a_derivative_beside_its_function_and_its_gradient():
+    gradient, product = summarise_run([derived("gradient", 40.0), derived("hvp", 100.0, peak=3 << 19, evaluations=1.0)])
+    values = {name: product.value(name) for name in ("derivative_primal", "theory", "derivative_gradient")}
+    assert values == {"derivative_primal": 10.0, "theory": 10.0, "derivative_gradient": 2.5}
+    assert (product.value("peak_gradient"), product.value("evaluations")) == (1.5, 1.0)
+    assert gradient.value("gradient_primal") == 4.0
+    assert not gradient.numbers.keys() & values.keys()
+    assert not gradient.reasons.keys() & values.keys()
+
+
+def test_without_its_gradient_it_says_so():
+    (product,) = summarise_run([derived("hvp", 100.0)])
+    assert product.reasons["derivative_gradient"] == "its gradient is not in this run; add -d gradient"
+    assert product.reasons["evaluations"] == "the function is compiled, and the engine does not count"
+    other = msgspec.structs.replace(CELL, engine="other")
+    both = summarise_run([derived("hvp", 100.0), msgspec.structs.replace(derived("gradient", 40.0), cell=other)])
+    assert "derivative_gradient" in both[0].reasons
+
+
+def test_a_gradient_that_failed_is_none_to_compare_with():
+    failed = msgspec.structs.replace(derived("gradient", 40.0), status="crash")
+    assert "derivative_gradient" in summarise_run([failed, derived("hvp", 100.0)])[1].reasons
+
+
+@pytest.mark.parametrize(
+    ("first_call", "total", "calls"),
+    [(1000.0, 10.0, 0.0), (10_000.0, 10.0, 100.0), (10_000.0, 99.0, 9000.0)],
+)
+def test_when_a_sparse_matrix_has_made_up_for_its_preparation(first_call, total, calls):
+    dense = derived("jacobian", 100.0)
+    sparse = derived("sparse-jacobian", total, first_call, sparsity=Sparsity(nonzeros=28, colours=3))
+    found = summarise_run([dense, sparse])[1]
+    assert (found.value("break_even"), found.value("preparation")) == (calls, first_call)
+    assert (found.value("nonzeros"), found.value("colours")) == (28, 3)
+    assert found.reasons["theory"] == "it depends on the size"
+
+
+def test_one_that_never_does_or_has_nothing_to_compare_with():
+    sparse = derived("sparse-jacobian", 200.0, 10_000.0)
+    assert summarise_run([derived("jacobian", 100.0), sparse])[1].reasons["break_even"] == (
+        "never: the dense matrix takes no longer"
+    )
+    assert summarise_run([sparse])[0].reasons["break_even"] == ("its dense matrix is not in this run; add -d jacobian")

@@ -88,3 +88,21 @@ def test_a_function_over_several_engines(statuses):
         ("price", "ok"),
         ("price", "unsupported"),
     ]
+
+
+@pytest.mark.slow
+def test_an_engine_with_tangents(statuses):
+    assert statuses("poly/n=10", "-d", "gradient", "-d", "jvp", "-e", "tangents:Tangents") == [
+        ("poly/n=10", "ok"),
+        ("poly/n=10/derivative=jvp", "ok"),
+    ]
+
+
+@pytest.mark.slow
+def test_a_function_with_several_results(statuses):
+    assert statuses("equations.py", "-d", "jvp", "-d", "jacobian", "-e", "finite-difference") == [
+        ("equations/n=10/derivative=jvp", "ok"),
+        ("equations/n=10/derivative=jacobian", "ok"),
+        ("equations/n=100/derivative=jvp", "ok"),
+        ("equations/n=100/derivative=jacobian", "ok"),
+    ]

@@ -141,3 +141,22 @@ def test_the_table(capsys):
     assert [cell.strip() for cell in row.strip("│").split("│")] == ["exp", "20 ns", "8 ns", "24 B", "0.70 ulp"]
     assert "allocs" not in out  # seen: a column of n/a with --no-memory
     assert "crash: x" in out
+
+
+def test_what_an_operation_adds_to_another_derivative():
+    def of(one, total):
+        phases = {"total": Phase(how="measured", iterations=1, block_ns=[total])}
+        alone = Sample(process=0, phases=phases, once_ns={}, harness_ns=1.0, clock_ns=1.0)
+        return msgspec.structs.replace(one, cell=msgspec.structs.replace(one.cell, derivative="jvp"), samples=[alone])
+
+    exp = measured("exp", 1.0, 1.0, **counts(2.0 * POINTS, 1000 + 24 * POINTS, 0.7))
+    assert operations([of(BASE, 1000.0), of(exp, 1000.0 + 30.0 * POINTS)], "e") == [
+        Operation("exp", None, None, 2.0, 24.0, 0.7, total_ns=30.0)
+    ]
+
+
+def test_operators_of_another_derivative_are_planned():
+    (one,) = operators(["scalar"], [])[:1]
+    cells = cells_of([one], ["e"], full=True, derivatives=["hvp"])
+    assert {cell.derivative for cell in cells} == {"hvp"}
+    assert cells[1].row == "operator/operation=add/derivative=hvp"

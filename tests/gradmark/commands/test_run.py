@@ -470,3 +470,47 @@ def test_without_valgrind_the_record_says_why(gradmark, tmp_path, monkeypatch, q
     _, run = only_run(".gradmark/runs")
     (found,) = run.measurements
     assert (found.instructions.total, found.instructions.reason) == (None, "valgrind is not installed")
+
+
+# --- derivatives
+
+
+def test_derivatives_are_planned_as_rows_of_their_own(gradmark):
+    called = gradmark("run", "rosenbrock/n=10", "poly/n=10/derivative=jvp", "-d", "hvp", "-d", "gradient", "--dry-run")
+    assert called.out.splitlines()[:-1] == [
+        "rosenbrock/n=10/derivative=hvp@tapegrad",
+        "rosenbrock/n=10@tapegrad",
+        "poly/n=10/derivative=jvp@tapegrad",
+    ]
+
+
+def test_a_derivative_that_there_is_not_is_wrong_usage(gradmark):
+    called = gradmark("run", "poly", "-d", "hesian")
+    assert (called.code, "'hesian' is not one of 'gradient', 'jvp', 'vjp'" in called.err) == (2, True)
+
+
+@pytest.mark.slow
+def test_a_derivative_is_measured_beside_its_gradient(gradmark, quick):
+    asked = ["run", "rosenbrock/n=10", "-d", "gradient", "-d", "hvp", "-e", "finite-difference", "-e", "tapegrad"]
+    called = gradmark(*asked, *quick)
+    assert called.code == 0, called.err
+    _, run = only_run(".gradmark/runs")
+    assert {m.cell.id: (m.status, m.message, m.mode) for m in run.measurements} == {
+        "rosenbrock/n=10@finite-difference": ("ok", "", "differences"),
+        "rosenbrock/n=10@tapegrad": ("ok", "", "rev"),
+        "rosenbrock/n=10/derivative=hvp@finite-difference": ("ok", "", "differences"),
+        "rosenbrock/n=10/derivative=hvp@tapegrad": (
+            "unsupported", "tapegrad has no hvp: it has gradient, jacobian", ""
+        ),
+    }  # fmt: skip
+
+
+@pytest.mark.slow
+def test_columns_of_a_derivative_are_in_files(gradmark, quick):
+    asked = ["run", "poly/n=10", "-d", "gradient", "-d", "jvp", "-e", "finite-difference", "--format", "csv"]
+    gradient, tangent = csv.DictReader(io.StringIO(gradmark(*asked, *quick).out))
+    assert (gradient["derivative"], gradient["theory"], gradient["evaluations"]) == ("gradient", "", "")
+    assert (tangent["derivative"], tangent["mode"], tangent["theory"]) == ("jvp", "differences", "2.5")
+    assert (tangent["row"], tangent["evaluations"]) == ("poly/n=10/derivative=jvp", "4.0")
+    quotient = float(tangent["total_ns"]) / float(gradient["total_ns"])
+    assert float(tangent["derivative_gradient_ratio"]) == pytest.approx(quotient)

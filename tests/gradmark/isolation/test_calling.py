@@ -23,6 +23,7 @@ def test_a_result_comes_back_as_what_it_should_be(tmp_path):
         sizes={"n": [1, 2.5], "f": ["a"]},
         quick=[{"n": 1, "f": "a"}],
         dtypes=["float64"],
+        derivatives=[],
         also=[],
         module="gradmark_user_mine",
         file=str(path),

@@ -161,7 +161,12 @@ def test_interrupted_while_asking():
 def test_a_function_that_cannot_be_measured_is_tried_once_for_all_engines(ask):
     plan = planned(ask, [f"{FUNCTIONS}:three", f"{FUNCTIONS}:right"], ["tapegrad", "null"])
     assert [(m.cell.row, m.cell.engine, m.status, m.message) for m in plan.known] == [
-        ("three", engine, "invalid", "three returned 3 numbers; a workload returns one number")
+        (
+            "three",
+            engine,
+            "invalid",
+            "three returned 3 numbers; a workload returns one number, unless it says result='array'",
+        )
         for engine in ("tapegrad", "null")
     ]
     assert sorted(asked for asked in ask.asked if asked[0] == "try") == [("try", "right"), ("try", "three")]
@@ -229,3 +234,54 @@ def test_nothing_that_was_asked_for(ask):
         SelectionError, match="no selected workload has float32; functions of numbers have only float64"
     ):
         planned(ask, ["expression"], ["tapegrad"], dtypes=["float32"])
+
+
+def derivatives(plan):
+    return [(cell.row, cell.derivative) for cell in plan.cells]
+
+
+def test_derivatives_are_those_of_the_workload_or_those_that_were_asked_for(ask):
+    plan = planned(ask, ["rosenbrock/n=10", "poly/n=10"], ["finite-difference"])
+    assert derivatives(plan) == [
+        ("rosenbrock/n=10", "gradient"),
+        ("rosenbrock/n=10/derivative=hvp", "hvp"),
+        ("rosenbrock/n=10/derivative=sparse-hessian", "sparse-hessian"),
+        ("poly/n=10", "gradient"),
+    ]
+    plan = planned(ask, ["rosenbrock/n=10", "poly/n=10"], ["finite-difference"], derivatives=["jvp", "hvp"])
+    assert [name for _, name in derivatives(plan)] == ["jvp", "hvp", "jvp", "hvp"]
+
+
+def test_a_row_that_names_its_derivative_keeps_it(ask):
+    plan = planned(ask, ["poly/n=10/derivative=h*", "reuse"], ["null"], derivatives=["jvp"])
+    assert [name for _, name in derivatives(plan)] == ["hvp", "hessian", "jvp"]
+
+
+def test_what_an_engine_or_a_workload_does_not_have_is_known_beforehand(ask):
+    plan = planned(
+        ask,
+        ["rosenbrock/n=10", "broyden/n=10"],
+        ["finite-difference", "tapegrad:fresh"],
+        derivatives=["hvp", "jacobian"],
+    )
+    assert {m.cell.id: m.message for m in plan.known} == {
+        "rosenbrock/n=10/derivative=hvp@tapegrad:fresh": "tapegrad:fresh has no hvp: it has gradient only",
+        **{
+            f"rosenbrock/n=10/derivative=jacobian@{engine}": "rosenbrock gives one number, whose jacobian is its "
+            "gradient; it has gradient, jvp, vjp, hvp, hessian, sparse-hessian"
+            for engine in ("finite-difference", "tapegrad:fresh")
+        },
+        **{
+            f"broyden/n=10/derivative=hvp@{engine}": "broyden gives an array, and an hvp is of one number; it has jvp, "
+            "vjp, jacobian, sparse-jacobian"
+            for engine in ("finite-difference", "tapegrad:fresh")
+        },
+        "broyden/n=10/derivative=jacobian@tapegrad:fresh": "tapegrad:fresh has no jacobian: it has gradient only",
+    }
+    assert [kind for kind, _ in ask.asked] == ["survey", "survey"]
+
+
+def test_every_row_of_the_suite_of_derivatives_is_what_it_is_selected_by():
+    for cell in cells_of(select(["derivatives"]), ["tapegrad"], full=False):
+        (again,) = [c for c in cells_of(select_rows([cell.row]), ["tapegrad"], full=False) if c.row == cell.row]
+        assert again == cell

@@ -269,3 +269,11 @@ def test_a_baseline_that_could_not_be_read_is_not_written(tmp_path):
 
 def test_a_system_that_does_not_say_its_name():
     assert described(msgspec.structs.replace(HERE, os="", python=" "))["system"] == "unknown"
+
+
+def test_derivatives_have_names_of_their_own_and_none_from_before():
+    gradient = Cell(engine="e", workload="w", suite="s")
+    product = msgspec.structs.replace(gradient, derivative="hvp")
+    assert (key(gradient), key(product)) == ("w@e", "w/derivative=hvp@e")
+    before = Baseline(environment={}, cells={old_key(gradient): Kept()})
+    assert renamed(before, [product, gradient]).cells == {"w@e": Kept()}

@@ -50,6 +50,12 @@ def test_sizes_of_a_suite_or_a_glob_are_those_that_list_them():
         "mul_chain",
         "constants",
         "softplus",
+        "rosenbrock",
+        "rosenbrock_array",
+        "broyden",
+        "arrowhead",
+        "wide_map",
+        "logistic",
     ]
     assert [part.workload.name for part in select_rows(["scalar/k=4"])] == ["shared"]
     assert [part.workload.name for part in select_rows(["*_chain/n=5"])] == ["add_chain", "mul_chain"]
@@ -98,3 +104,17 @@ def test_a_size_that_is_too_long():
     for typed in ("9" * 400, "9" * 5000, "9" * 20, "inf"):
         with pytest.raises(SelectionError, match=r"n must be a whole number above 0, such as"):
             select_rows([f"poly/n={typed}"])
+
+
+def test_a_derivative_that_there_is_not_has_a_hint():
+    with pytest.raises(SelectionError, match=r"no derivative is called 'hvps'; did you mean hvp\?"):
+        select_rows(["poly/n=10/derivative=hvps"])
+    with pytest.raises(
+        SelectionError, match="no derivative is called 'xyz'; poly has gradient, jvp, vjp, hvp, hessian"
+    ):
+        select_rows(["poly/n=10/derivative=xyz"])
+
+
+def test_one_that_the_workload_lacks_is_kept_for_its_row_to_say():
+    (part,) = select_rows(["poly/n=10/derivative=jacobian"])
+    assert part.derivatives == ["jacobian"]

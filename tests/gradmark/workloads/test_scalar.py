@@ -14,7 +14,7 @@ from gradmark.workloads.lookup import available
 CELLS = [
     pytest.param(w, params, marks=[pytest.mark.slow] * (w.name == "operator"))
     for w in available()
-    if w.kind == "scalar"
+    if w.suite in ("scalar", "operators") and w.kind == "scalar"
     for params in w.points()
 ]
 

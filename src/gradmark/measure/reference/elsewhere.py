@@ -9,11 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from gradmark.engines.protocol import Derivative
 from gradmark.errors import UnsupportedError
 from gradmark.measure.job import Expected
 from gradmark.measure.reference.exact import NoReferenceError
 from gradmark.measure.reference.slope import slope
 from gradmark.records import Param
+from gradmark.records.derivative import FACTS, USUAL_DERIVATIVE
 from gradmark.workloads.workload import Workload
 
 # How far away the other inputs are, as a share of each. Far enough that what was computed for the first ones is wrong
@@ -25,24 +27,30 @@ APART = 2.0**-4
 # tolerance in float64 is not used, nor one that is another over a very short way: a branch was met all the same.
 NEARER, USABLE = 2.0**-3, 3e-8
 CLOSE, SAME = 2.0**-24, 1e-3
+GRADIENT = Derivative()
 
 
 def expected(
-    workload: Workload, inputs: Sequence[Any], other: Sequence[Any], params: Mapping[str, Param], step: float
+    workload: Workload,
+    inputs: Sequence[Any],
+    other: Sequence[Any],
+    params: Mapping[str, Param],
+    step: float,
+    derivative: Derivative = GRADIENT,
 ) -> Expected:
-    """What is expected at the inputs and at others that are a step away; `NoReferenceError` says why nobody knows."""
+    """What is expected at the inputs and at others that are a step away; `NoReferenceError` says why nobody knows.
+
+    Of another derivative than the gradient, the slope is what its one probe of everything must give.
+    """
     f = _plain(workload, params)
     value, other_value = _evaluated(f, inputs), _evaluated(f, other)
     if not (math.isfinite(value) and math.isfinite(other_value)):
         raise NoReferenceError(f"plain numbers give {value} at the inputs and {other_value} near them")
-    along = direction(workload, other)
-
-    def shifted(t: float) -> float:
-        return _evaluated(f, [x if d is None else x + t * d for x, d in zip(_doubles(other), along, strict=True)])
-
-    steepness, doubt = slope(shifted, step * NEARER)
-    close = (shifted(CLOSE) - shifted(-CLOSE)) / (2 * CLOSE)
-    settled = doubt <= USABLE * abs(steepness) and abs(close - steepness) <= SAME * abs(steepness)
+    steepness, settled = (
+        _slope(workload, f, other, step)
+        if derivative.name == USUAL_DERIVATIVE
+        else _of_probe(workload, other, params, step, derivative)
+    )
     # A sum that cancels is small beside its terms, and rounded as they are: they show in how it changes.
     sizes = (abs(value), abs(other_value), abs(other_value - value) / step)
     return Expected(
@@ -52,6 +60,35 @@ def expected(
         other_value=other_value,
         other_slope=steepness if settled else None,
     )
+
+
+def _slope(workload: Workload, f: Callable[..., Any], other: Sequence[Any], step: float) -> tuple[float, bool]:
+    """The slope along one direction of all inputs, and whether it settles."""
+    along = direction(workload, other)
+
+    def shifted(t: float) -> float:
+        return _evaluated(f, [x if d is None else x + t * d for x, d in zip(_doubles(other), along, strict=True)])
+
+    steepness, doubt = slope(shifted, step * NEARER)
+    close = (shifted(CLOSE) - shifted(-CLOSE)) / (2 * CLOSE)
+    return steepness, doubt <= USABLE * abs(steepness) and abs(close - steepness) <= SAME * abs(steepness)
+
+
+def _of_probe(
+    workload: Workload, other: Sequence[Any], params: Mapping[str, Param], step: float, derivative: Derivative
+) -> tuple[float, bool]:
+    """What a derivative must give along one direction of everything, and whether differences say so surely."""
+    from gradmark.measure.reference import along, flat, probes
+
+    one = probes.overall(derivative, flat.sizes_of(workload, other))
+    f, point = flat.in_floats(workload, other, params), flat.point_of(workload, other)
+    try:
+        number, doubt = along.difference(f, point, derivative, one, 0, step)
+        nearer, _ = along.difference(f, point, derivative, one, 0, step * NEARER)
+    except (ArithmeticError, ValueError):
+        return math.nan, False
+    order = FACTS[derivative.name].order
+    return number, doubt <= along.USABLE[order] * abs(number) and abs(nearer - number) <= SAME * abs(number)
 
 
 def others(workload: Workload, inputs: Sequence[Any], step: float, number: int = 0) -> list[Any]:
@@ -103,7 +140,12 @@ def _doubles(inputs: Sequence[Any]) -> list[Any]:
 def _evaluated(f: Callable[..., Any], inputs: Sequence[Any]) -> float:
     """The function's value; not a number where it is not defined."""
     try:
-        return float(f(*_doubles(inputs)))
+        result = f(*_doubles(inputs))
+        if not isinstance(result, list | tuple) and getattr(result, "shape", None) in ((), None):
+            return float(result)
+        from gradmark.measure.reference.flat import weighted
+
+        return weighted(result)
     except (ArithmeticError, ValueError):
         return math.nan
     except (UnsupportedError, TypeError, AttributeError) as error:

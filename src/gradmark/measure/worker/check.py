@@ -1,4 +1,4 @@
-"""The check: are value and gradient right, and do they follow the inputs? Asked before anything is timed, and after.
+"""The check: are value and derivative right, and do they follow the inputs? Asked before anything is timed, and after.
 
 In: a prepared engine and its job. Out: the error against the reference, or a wrong value or gradient with the reason.
 """
@@ -12,70 +12,107 @@ from gradmark.measure.job import Expected, Job, Result
 from gradmark.measure.reference import elsewhere
 from gradmark.measure.reference import exact as accuracy
 from gradmark.measure.worker.prepared import Prepared
-from gradmark.measure.worker.session import number
 from gradmark.records import Accuracy
+from gradmark.records.derivative import FACTS, USUAL_DERIVATIVE
 
 # Of float32, a thousand roundings of 6e-8, as of gradients. The engine's own tolerance counts where it is wider.
 OF_FLOAT32 = 1e-4
-# Of a slope in float64: differences leave nine digits or so, of which the last two are not trusted.
-OF_SLOPES = 1e-7
+# Of a slope in float64, by the order of the derivative: differences leave nine digits or so, of which the last two are
+# not trusted; second differences half as many.
+OF_SLOPES = {1: 1e-7, 2: 1e-5}
+
+
+# Functions of more numbers are compared along directions: the reference of each derivative takes two evaluations.
+MOST_NUMBERS = 200
 
 
 def examine(prepared: Prepared, job: Job) -> tuple[accuracy.Exact, Accuracy | None, str]:
-    """The reference, how far the last gradient is from it, and that in words; None if no number says how far."""
+    """The reference, how far the last result is from it, and that in words; None if no number says how far."""
     workload, inputs, params = prepared.workload, prepared.inputs, job.cell.params
+    if is_probed(prepared):
+        return _probed(prepared, job)
     if workload.kind == "tensor":
         from gradmark.measure.reference import directional
 
         slopes = job.reference or directional.reference_of(workload, inputs, params)
-        got = prepared.gradient()
+        got = prepared.result()
         if infinite := not_finite(prepared, got):
             return slopes, None, infinite
-        return slopes, *directional.judge(workload, inputs, params, got, slopes, prepared.can.tolerance)
+        return slopes, *directional.judge(workload, inputs, params, got, slopes, prepared.tolerance)
     if job.reference is None:
         exact, name, is_exact = accuracy.reference_of(workload, inputs, params)
     else:
         exact, name, is_exact = job.reference, job.reference_name, job.reference_name == accuracy.EXACT
-    got = prepared.gradient()
+    got = prepared.result()
     if infinite := not_finite(prepared, got):
         return exact, None, infinite
-    judged = accuracy.judge(got, exact, name, prepared.can.tolerance, is_exact=is_exact)
+    judged = accuracy.judge(got, exact, name, prepared.tolerance, is_exact=is_exact)
     return exact, judged, f"is off by {judged.relative_error:.1e} relative"
 
 
-def not_finite(prepared: Prepared, gradient: Sequence[Any]) -> str:
-    """Which part of a gradient is no number, whatever it is compared with; empty if all are."""
-    names = prepared.workload.names(len(prepared.inputs))
-    for place, part in zip(prepared.active, gradient, strict=True):
+def is_probed(prepared: Prepared) -> bool:
+    """Whether the result is compared along probes: all derivatives but the gradients of arrays and of few numbers."""
+    if prepared.cell.derivative != USUAL_DERIVATIVE:
+        return True
+    return prepared.workload.kind == "scalar" and len(prepared.inputs) > MOST_NUMBERS
+
+
+def _probed(prepared: Prepared, job: Job) -> tuple[accuracy.Exact, Accuracy | None, str]:
+    from gradmark.measure.reference import along, flat, probes
+    from gradmark.measure.worker.asked import whole
+
+    workload, inputs, derivative = prepared.workload, prepared.inputs, prepared.derivative
+    asked = probes.probes_of(derivative, workload.kind, flat.sizes_of(workload, inputs))
+    if job.reference is None:
+        reference = along.reference_of(workload, inputs, job.cell.params, derivative, asked)
+    else:
+        reference = along.Reference(job.reference, job.reference_name)
+    got = prepared.result()
+    if infinite := not_finite(prepared, got):
+        return reference.numbers, None, infinite
+    judged, group = along.judge(asked, whole(got), reference, derivative, prepared.dtype, prepared.tolerance)
+    known = along.exactly(workload, inputs, job.cell.params, derivative)
+    if known is not None and not asked.entries and judged.relative_error <= judged.tolerance:
+        judged = along.judge_exactly(whole(got), known, reference, derivative, prepared.dtype, prepared.tolerance)
+    part = prepared.parts()[group] if len(prepared.parts()) > group and workload.kind == "tensor" else ""
+    return reference.numbers, judged, f"{part}is off by {judged.relative_error:.1e} relative"
+
+
+def not_finite(prepared: Prepared, result: Sequence[Any]) -> str:
+    """Which part of a result is no number, whatever it is compared with; empty if all are."""
+    for words, part in zip(prepared.parts(), result, strict=True):
         if isinstance(part, float):
             if not math.isfinite(part):
-                return f"with respect to {names[place]} is {part}"
+                return f"{words}is {part}"
         else:
             import numpy as np
 
-            infinite = part[~np.isfinite(part)]
+            from gradmark.measure.worker.asked import entries
+
+            numbers = entries(part)
+            infinite = numbers[~np.isfinite(numbers)]
             if infinite.size:
-                return f"with respect to {names[place]} has entries that are {infinite[0]}"
+                return f"{words}has entries that are {infinite[0]}"
     return ""
 
 
-def wrong(words: str) -> str:
-    """A wrong gradient in words."""
-    return f"the gradient {words}"
+def wrong(prepared: Prepared, words: str) -> str:
+    """A wrong derivative in words."""
+    return f"the {prepared.cell.derivative} {words}"
 
 
 def check(prepared: Prepared, job: Job) -> Result | None:
     """A result if value or gradient of an iteration are wrong: asked before anything is timed, and once more after."""
     failed = check_value(prepared, job.expected, prepared.value(prepared.iterate()))
-    if failed is not None or not prepared.can.gradients:
+    if failed is not None or not prepared.differentiates:
         return failed
     if job.reference is None:
-        infinite = not_finite(prepared, prepared.gradient())
-        return Result(status="wrong-gradient", message=wrong(infinite)) if infinite else None
+        infinite = not_finite(prepared, prepared.result())
+        return Result(status="wrong-gradient", message=wrong(prepared, infinite)) if infinite else None
     _, judged, words = examine(prepared, job)
     if judged is not None and judged.relative_error <= judged.tolerance:
         return None
-    return Result(status="wrong-gradient", message=wrong(words), accuracy=judged)
+    return Result(status="wrong-gradient", message=wrong(prepared, words), accuracy=judged)
 
 
 def check_value(prepared: Prepared, expected: Expected | None, value: float | None) -> Result | None:
@@ -88,7 +125,7 @@ def check_value(prepared: Prepared, expected: Expected | None, value: float | No
 
 def tolerance(prepared: Prepared) -> float:
     """The relative error above which a value is wrong."""
-    own = prepared.can.tolerance
+    own = prepared.tolerance
     return max(own, OF_FLOAT32) if prepared.cell.dtype == "float32" and prepared.workload.kind == "tensor" else own
 
 
@@ -104,23 +141,23 @@ def _off(value: float, right: float, scale: float, most: float) -> str:
 
 
 class Route(NamedTuple):
-    """Calls that are timed, one after the other, and whether they give a gradient."""
+    """Calls that are timed, one after the other, and whether they give the derivative."""
 
     name: str
     calls: tuple[Callable[[], Any], ...]
-    gradient: bool
+    differentiates: bool
 
 
 class Reading(NamedTuple):
     """What a route gave."""
 
     value: float | None
-    gradient: Sequence[Any] | None
+    result: Sequence[Any] | None
 
 
 def routes(prepared: Prepared) -> list[Route]:
     """Every way in which a session is timed: each must do its work for the inputs as they are then."""
-    session, differentiates = prepared.session, prepared.can.gradients
+    session, differentiates = prepared.session, prepared.differentiates
     ways = []
     if session.total is not None:
         ways.append(Route("total", (session.total,), differentiates))
@@ -180,8 +217,8 @@ def _follow(
 
 def _reading(prepared: Prepared, route: Route, returned: Any) -> Reading:
     """`value` reads what forward or total left: of primal, only what it returns counts."""
-    value = number(returned) if route.name == "primal" else prepared.value(returned)
-    return Reading(value, prepared.gradient() if route.gradient else None)
+    value = prepared.number(returned) if route.name == "primal" else prepared.value(returned)
+    return Reading(value, prepared.result() if route.differentiates else None)
 
 
 def _judged(prepared: Prepared, route: Route, expected: Expected, got: Reading, other: Sequence[Any]) -> Result | None:
@@ -192,16 +229,17 @@ def _judged(prepared: Prepared, route: Route, expected: Expected, got: Reading, 
         words = _off(got.value, expected.other_value, expected.scale, tolerance(prepared))
         if words:
             return Result(status="wrong-value", message=f"{after}, the value {of} {words}{stuck}")
-    if got.gradient is None or expected.other_slope is None:
+    if got.result is None or expected.other_slope is None:
         return None
-    if infinite := not_finite(prepared, got.gradient):
-        return Result(status="wrong-gradient", message=f"{after}, {wrong(infinite)}")
-    error = _slope_error(prepared, got.gradient, expected.other_slope, other)
-    most = max(tolerance(prepared), OF_SLOPES)
+    if infinite := not_finite(prepared, got.result):
+        return Result(status="wrong-gradient", message=f"{after}, {wrong(prepared, infinite)}")
+    error = _slope_error(prepared, got.result, expected.other_slope, other)
+    order = FACTS[prepared.cell.derivative].order
+    most = max(tolerance(prepared) * (10.0 if order == 2 else 1.0), OF_SLOPES[order])
     if error <= most:
         return None
     judged = Accuracy(reference="central differences, float64, at other inputs", relative_error=error, tolerance=most)
-    message = f"{after}, the gradient {of} is off by {error:.1e} relative{stuck}"
+    message = f"{after}, the {prepared.cell.derivative} {of} is off by {error:.1e} relative{stuck}"
     return Result(status="wrong-gradient", message=message, accuracy=judged)
 
 
@@ -209,16 +247,29 @@ def _alike(one: Reading, other: Reading, expected: Expected, most: float) -> boo
     """Whether two readings are of the same inputs, as far as each tells."""
     if one.value is not None and other.value is not None and _off(one.value, other.value, expected.scale, most):
         return False
-    pairs = list(zip(one.gradient or (), other.gradient or (), strict=True))
+    pairs = list(zip(one.result or (), other.result or (), strict=True))
     return all(_largest(a - b) <= most * _largest(b) for a, b in pairs)
 
 
 def _largest(part: Any) -> float:
-    return abs(part) if isinstance(part, float) else float(abs(part).max(initial=0.0))
+    if isinstance(part, float):
+        return abs(part)
+    from gradmark.measure.worker.asked import entries
+
+    return float(abs(entries(part)).max(initial=0.0))
 
 
 def _slope_error(prepared: Prepared, gradient: Sequence[Any], slope: float, other: Sequence[Any]) -> float:
-    """The error of a gradient along one direction of all inputs, relative to what it is made of."""
+    """The error of a derivative along one direction of all inputs, relative to what it is made of."""
+    if prepared.cell.derivative != USUAL_DERIVATIVE:
+        from gradmark.measure.reference import flat, probes
+        from gradmark.measure.worker.asked import whole
+
+        one = probes.overall(prepared.derivative, flat.sizes_of(prepared.workload, prepared.inputs))
+        result = whole(gradient)
+        size = one.size(result, 0)
+        error = abs(float(one.read(result)[0]) - slope) / (max(abs(slope), size) or 1.0)
+        return min(error, accuracy.HUGE) if math.isfinite(error) else accuracy.HUGE
     along = elsewhere.direction(prepared.workload, other)
     parts = [_product(part, along[place]) for place, part in zip(prepared.active, gradient, strict=True)]
     size = math.sqrt(sum(squares for _, squares in parts))

@@ -15,12 +15,16 @@ from gradmark.errors import GradmarkError
 from gradmark.measure.job import Expected, Job, Result
 from gradmark.measure.reference.elsewhere import STEPS, expected, others
 from gradmark.measure.reference.exact import NoReferenceError
-from gradmark.measure.worker import device_memory, memory
+from gradmark.measure.worker import device_memory, memory, outside
 from gradmark.measure.worker.check import check_value, examine, follow, not_finite, wrong
 from gradmark.measure.worker.outside import Outside, evaluated_outside, paid_outside
 from gradmark.measure.worker.prepared import Prepared
 from gradmark.measure.worker.timer import nothing
 from gradmark.records import Code, Memory, Warning
+from gradmark.records.derivative import USUAL_DERIVATIVE
+
+# Evaluations are counted in iterations that take no longer: to look at every call makes them several times as long.
+COUNTED_NS = 2e9
 
 
 def inspect(job: Job) -> Result:
@@ -31,28 +35,33 @@ def inspect(job: Job) -> Result:
     result = Result(
         operations=workload.count(cell.params), flops=flops, bytes=moved, shapes=shapes(prepared),
         iteration_ns=prepared.iteration_ns(),
-        first_call_ns=prepared.once_ns["first_call"] if prepared.can.caches else None,
+        first_call_ns=prepared.once_ns["first_call"] if prepared.can.caches else None, mode=prepared.mode,
     )  # fmt: skip
-    if not prepared.can.gradients:
+    if not prepared.differentiates:
         result = msgspec.structs.replace(result, memory=Memory(reason=prepared.can.reason))
         return honest(prepared, result)
     prepared.iterate()
     try:
         exact, judged, words = examine(prepared, job)
     except NoReferenceError as reason:
-        infinite = not_finite(prepared, prepared.gradient())
+        infinite = not_finite(prepared, prepared.result())
         if infinite:
-            return msgspec.structs.replace(result, status="wrong-gradient", message=wrong(infinite))
+            return msgspec.structs.replace(result, status="wrong-gradient", message=wrong(prepared, infinite))
         warning = Warning(code=Code.UNCHECKED, reason=str(reason))
         result = msgspec.structs.replace(result, warnings=[warning])
     else:
         result = msgspec.structs.replace(result, reference=exact, accuracy=judged)
         if judged is None or judged.relative_error > judged.tolerance:
-            return msgspec.structs.replace(result, status="wrong-gradient", message=wrong(words))
+            return msgspec.structs.replace(result, status="wrong-gradient", message=wrong(prepared, words))
     result = honest(prepared, result)
     if result.status != "ok":
         return result
-    result = msgspec.structs.replace(result, tape=prepared.session.tape())
+    result = msgspec.structs.replace(
+        result,
+        tape=prepared.session.tape(),
+        sparsity=prepared.session.sparsity() if prepared.session.sparsity is not None else None,
+        evaluations=evaluations(prepared, result.iteration_ns or 0.0),
+    )
     if not job.settings.memory:
         return msgspec.structs.replace(result, memory=Memory(reason="switched off with --no-memory"))
 
@@ -69,10 +78,23 @@ def inspect(job: Job) -> Result:
     return msgspec.structs.replace(result, memory=measured)
 
 
+def evaluations(prepared: Prepared, iteration_ns: float) -> float | None:
+    """How often an iteration evaluates the function; None for gradients, and if nobody can tell.
+
+    A compiled engine does not call the function, and may know itself what it does instead.
+    """
+    if prepared.cell.derivative == USUAL_DERIVATIVE:
+        return None
+    if prepared.session.evaluations is not None:
+        return float(prepared.session.evaluations())
+    seen = outside.evaluations(prepared.workload, prepared.iterate) if iteration_ns < COUNTED_NS else 0
+    return float(seen) or None
+
+
 def honest(prepared: Prepared, result: Result) -> Result:
     """The result, if values are right, follow the inputs, and are computed where they are timed; else what is wrong."""
     value = prepared.value(prepared.iterate())
-    if value is None:
+    if value is None and prepared.cell.derivative == USUAL_DERIVATIVE:
         result = msgspec.structs.replace(result, warnings=[*result.warnings, Warning(code=Code.NO_VALUE)])
     known, failed = followed(prepared, value)
     result = msgspec.structs.replace(result, expected=known)
@@ -91,7 +113,7 @@ def followed(prepared: Prepared, value: float | None) -> tuple[Expected | None, 
     for step in STEPS:  # nearer, if the function is not finite so far away, or takes a branch that was not compiled
         other = others(prepared.workload, prepared.inputs, step)
         try:
-            known = expected(prepared.workload, prepared.inputs, other, prepared.params, step)
+            known = expected(prepared.workload, prepared.inputs, other, prepared.params, step, prepared.derivative)
         except NoReferenceError:
             continue
         try:

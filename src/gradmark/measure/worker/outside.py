@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from gradmark import units
 from gradmark.engines.discovery import load
-from gradmark.engines.protocol import Session
+from gradmark.engines.protocol import Derivative, Session
 from gradmark.measure.job import Result, Usual
 from gradmark.measure.reference.elsewhere import STEPS, others
 from gradmark.measure.worker.prepared import Prepared
@@ -210,7 +210,7 @@ def small_session(prepared: Prepared) -> Session | None:
     """The engine on a small function of the same inputs; None if it cannot do that."""
     try:
         engine = load(prepared.cell.engine)  # another one: engines may keep what they compiled for the last function
-        session = prepared.make(engine, squares(prepared.workload))
+        session = prepared.make(engine, squares(prepared.workload), of_squares(prepared.derivative))
         for call in prepared.calls(session):
             call()
     except Exception:  # whatever an engine raises at a function that nobody asked it for
@@ -239,11 +239,23 @@ def squares(workload: Workload) -> Workload:
     def function(ops: Any, *inputs: Any, **_sizes: Any) -> Any:
         active = [x for x in inputs if getattr(getattr(x, "dtype", None), "kind", "f") == "f"]
         terms = [x * x if workload.kind == "scalar" else ops.sum(x * x) for x in active]
-        return sum(terms[1:], terms[0])
+        total = sum(terms[1:], terms[0])
+        if workload.result == "number":
+            return total
+        return [total] if workload.kind == "scalar" else ops.reshape(total, (1,))
 
     # the names of inputs say which are fixed
     function.__signature__ = inspect.signature(workload.function)  # type: ignore[attr-defined]
     return replace(workload, function=function, gradient=None)
+
+
+def of_squares(derivative: Derivative) -> Derivative:
+    """The same of the sum of squares, which is one number where the function has several."""
+    if not derivative.shape:
+        return derivative
+    first = derivative.cotangent
+    one = first[:1] if isinstance(first, list) else first if first is None else first.reshape(-1)[:1]
+    return replace(derivative, cotangent=one, shape=(1,))
 
 
 def _spent(prepared: Prepared, session: Session, first: Sequence[Any], iteration_ns: float, place: int) -> Spent:
@@ -294,9 +306,11 @@ def _in_a_row_ns(prepared: Prepared, session: Session, together: int, rounds: in
 def _read(session: Session, returned: Any, kind: str) -> None:
     """Reads value and gradient as numbers. Whether they are right is seen elsewhere: that would take time here."""
     number(returned if session.value is None else session.value())
-    if session.gradients is None:
+    if session.result is not None:
+        _read_all(session.result())
+    elif session.gradients is None:
         return
-    if kind == "scalar":
+    elif kind == "scalar":
         for part in session.gradients():
             float(part)
     else:
@@ -304,6 +318,17 @@ def _read(session: Session, returned: Any, kind: str) -> None:
 
         for part in session.gradients():
             np.asarray(part)
+
+
+def _read_all(result: Any) -> None:
+    """Reads every number of a derivative: a number, a list of numbers or arrays, a matrix."""
+    import numpy as np
+
+    if hasattr(result, "tocsr"):
+        np.asarray(result.data)
+        return
+    for part in result if isinstance(result, list | tuple) else [result]:
+        float(part) if isinstance(part, float) else np.asarray(part)
 
 
 def _untimed(message: str) -> Result:

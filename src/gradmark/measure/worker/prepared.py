@@ -1,6 +1,6 @@
 """Prepared: an engine and its session on one cell, ready to be called.
 
-In: a job. Out: the calls of an iteration and the gradient after it, or `UnsupportedError` with the reason.
+In: a job. Out: the calls of an iteration and the derivative after it, or `UnsupportedError` with the reason.
 """
 
 import contextlib
@@ -12,11 +12,21 @@ from typing import Any
 import msgspec
 
 from gradmark.engines.discovery import load, path_of
-from gradmark.engines.protocol import Engine, Session, no_operation, rebind
+from gradmark.engines.protocol import Derivative, Engine, Session, no_operation, rebind
 from gradmark.errors import AbsentError, NoSuchWorkloadError, UnsupportedError, WorkloadError
 from gradmark.measure.job import Job
-from gradmark.measure.worker.session import PARTS, capabilities_of, checked, gradients_of, takes_device, value_of
+from gradmark.measure.worker.session import (
+    PARTS,
+    capabilities_of,
+    checked,
+    gradients_of,
+    number,
+    takes,
+    takes_device,
+    value_of,
+)
 from gradmark.records import Cell
+from gradmark.records.derivative import FACTS, USUAL_DERIVATIVE, why_not
 from gradmark.workloads.lookup import from_file, named
 from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS, TENSOR_FUNCTIONS
 from gradmark.workloads.workload import Workload, parameters
@@ -86,11 +96,15 @@ class Prepared:
         self.active = self.workload.active(self.inputs)
         self.can = capabilities_of(cell.engine, self.engine)
         lacking = self.can.lacking(cell)
+        lacking = lacking or why_not(cell.workload, self.workload.result, cell.derivative)
         if lacking:
             raise (AbsentError if self.can.absent else UnsupportedError)(lacking)
         self.params = cell.params
-        # an engine that computes in one place need not be told where
-        self.told = {"device": cell.device} if takes_device(self.engine) else {}
+        self.derivative = self.asked(job)
+        # an engine that computes in one place, or one derivative, need not be told which
+        self.told: dict[str, Any] = {"device": cell.device} if takes_device(self.engine) else {}
+        if takes(self.engine, "derivative"):
+            self.told["derivative"] = self.derivative
         ready = time.perf_counter_ns()
         with lacking_operations(self.workload, cell.engine):
             self.session: Session = self.make()
@@ -104,9 +118,20 @@ class Prepared:
             "first_call": float(time.perf_counter_ns() - called),
         }
 
-    def make(self, engine: Engine | None = None, workload: Workload | None = None) -> Session:
+    def asked(self, job: Job) -> Derivative:
+        """What the session is asked for. Of gradients there is nothing to draw, and less to import."""
+        if self.cell.derivative == USUAL_DERIVATIVE and self.workload.result == "number":
+            return Derivative()
+        from gradmark.measure.worker.asked import derivative_of
+
+        return derivative_of(self.workload, self.inputs, self.cell, job.settings)
+
+    def make(
+        self, engine: Engine | None = None, workload: Workload | None = None, derivative: Derivative | None = None
+    ) -> Session:
         """A new session; of another engine or workload, on the same inputs."""
-        return (engine or self.engine).prepare(workload or self.workload, self.inputs, self.params, **self.told)
+        told = self.told | ({"derivative": derivative} if derivative is not None and "derivative" in self.told else {})
+        return (engine or self.engine).prepare(workload or self.workload, self.inputs, self.params, **told)
 
     def copy_of_inputs(self) -> list[Any]:
         """The inputs as they are now, laid out in memory alike."""
@@ -152,10 +177,58 @@ class Prepared:
             self.iterate()
         return (time.perf_counter_ns() - start) / 3
 
-    def gradient(self) -> Sequence[Any]:
-        """The gradient after an iteration: numbers, or arrays."""
-        return gradients_of(self.session, self.workload, self.inputs, self.cell)
+    @property
+    def differentiates(self) -> bool:
+        """Whether there is a derivative to look at."""
+        return self.can.gradients
+
+    @property
+    def dtype(self) -> str:
+        """That of the numbers."""
+        return self.cell.dtype if self.workload.kind == "tensor" else "float64"
+
+    @property
+    def mode(self) -> str:
+        """How the derivative is computed: what the session says, else what the engine does."""
+        return self.session.mode or self.can.derivatives.get(self.cell.derivative, "")
+
+    @property
+    def tolerance(self) -> float:
+        """The relative error above which the derivative is wrong."""
+        return self.can.tolerance_of(self.cell.derivative)
+
+    def result(self) -> list[Any]:
+        """The derivative after an iteration, in parts: numbers, arrays or one matrix."""
+        if self.cell.derivative == USUAL_DERIVATIVE:
+            return gradients_of(self.session, self.workload, self.inputs, self.cell)
+        from gradmark.measure.worker.asked import result_of
+
+        return result_of(self.session, self.workload, self.inputs, self.derivative, self.cell)
+
+    def parts(self) -> list[str]:
+        """What each part of the result is, in words."""
+        if FACTS[self.cell.derivative].form != "inputs":
+            return [""]
+        names = self.workload.names(len(self.inputs))
+        return [f"with respect to {names[place]} " for place in self.active]
 
     def value(self, returned: Any) -> float | None:
-        """The value after a call that evaluates and returned this; None if the session does not give it."""
-        return value_of(self.session, returned, self.cell)
+        """The value after a call that evaluates and returned this; None if the session does not give it.
+
+        What computes another derivative may return that: there only `value` says what the function is. Several numbers
+        count as one, of them all.
+        """
+        if self.cell.derivative == USUAL_DERIVATIVE:
+            return value_of(self.session, returned, self.cell)
+        return self.number(self.session.value()) if self.session.value is not None else None
+
+    def number(self, returned: Any) -> float | None:
+        """A result of the function as one number; None if it is none."""
+        if self.workload.result == "number" or returned is None:
+            return number(returned)
+        from gradmark.measure.reference.flat import weighted
+
+        try:
+            return weighted(returned)
+        except (TypeError, ValueError):
+            return None

@@ -7,16 +7,18 @@ and how to mend it.
 import contextlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from gradmark.engines.protocol import Capabilities, Engine, Session
 from gradmark.errors import EngineError, UnsupportedError
 from gradmark.records import Cell
+from gradmark.records.derivative import DERIVATIVES, USUAL_DERIVATIVE, with_article
 from gradmark.workloads.lookup import where_it_failed
 from gradmark.workloads.workload import DTYPES, Workload, parameters
 
 KINDS = ("scalar", "tensor")
-PARTS = ("forward", "gradients", "backward", "total", "primal", "value")
+PARTS = ("forward", "gradients", "backward", "total", "primal", "value", "result")
 PLACES = ("first", "second", "third")
 
 
@@ -30,7 +32,7 @@ def capabilities_of(name: str, engine: Engine) -> Capabilities:
         raise EngineError(f"engine {name!r}: capabilities() failed: {where_it_failed(error)}") from error
     if not isinstance(can, Capabilities):
         raise EngineError(
-            f"engine {name!r}: capabilities() returned {_described(can)}; expected a gradmark.Capabilities, such as "
+            f"engine {name!r}: capabilities() returned {described(can)}; expected a gradmark.Capabilities, such as "
             "Capabilities(kinds=('scalar',))"
         )
     for field, known in (("kinds", KINDS), ("dtypes", DTYPES), ("devices", ())):
@@ -46,6 +48,7 @@ def capabilities_of(name: str, engine: Engine) -> Capabilities:
                 f"engine {name!r}: {field} of its capabilities is {tuple(words)!r}; "
                 + (f"expected some of {', '.join(known)}" if known else "expected at least one, such as 'cpu'")
             )
+    can = _with_derivatives(name, engine, can)
     if len(can.devices) > 1 and not takes_device(engine):
         raise EngineError(
             f"engine {name!r} has the devices {', '.join(can.devices)}, but its prepare cannot be told which; write "
@@ -54,12 +57,45 @@ def capabilities_of(name: str, engine: Engine) -> Capabilities:
     return can
 
 
+def _with_derivatives(name: str, engine: Engine, can: Capabilities) -> Capabilities:
+    """What it can do. Raises for derivatives that there are not, and for an engine that cannot be told which is wanted.
+
+    An heir that has a `prepare` of its own, of gradients as it always was, and inherits the rest, has gradients.
+    """
+    words: Any = can.derivatives
+    if not isinstance(words, Mapping) or not all(isinstance(mode, str) for mode in words.values()):
+        raise EngineError(
+            f"engine {name!r}: derivatives of its capabilities is {words!r}; expected a dict of modes by name, such as "
+            "{'gradient': 'rev', 'jvp': 'fwd'}"
+        )
+    strange = [word for word in words if word not in DERIVATIVES]
+    if strange:
+        raise EngineError(
+            f"engine {name!r}: its capabilities have a derivative {strange[0]!r}; expected some of "
+            f"{', '.join(DERIVATIVES)}"
+        )
+    if not set(words) - {USUAL_DERIVATIVE} or takes(engine, "derivative"):
+        return can
+    if _depth(engine, "prepare") < _depth(engine, "capabilities"):
+        return replace(can, derivatives={name: mode for name, mode in words.items() if name == USUAL_DERIVATIVE})
+    raise EngineError(
+        f"engine {name!r} has {', '.join(words)}, but its prepare cannot be told which; write "
+        "prepare(self, workload, inputs, params, *, derivative)"
+    )
+
+
+def _depth(engine: Engine, method: str) -> int:
+    """How far up among its classes a method comes from; 0 is its own."""
+    classes = type(engine).__mro__
+    return next((depth for depth, one in enumerate(classes) if method in vars(one)), len(classes))
+
+
 def refuse_prepare(name: str, engine: Engine) -> None:
     """Raises if `prepare` cannot be called as it will be."""
     known = parameters(engine.prepare)
     if not known and not hasattr(engine.prepare, "__code__"):
         return  # Python cannot tell
-    told = {"device": "cpu"} if "device" in known else {}
+    told = {keyword: None for keyword in ("device", "derivative") if keyword in known}
     try:
         inspect.Signature(list(known.values())).bind(None, (), {}, **told)
     except TypeError:
@@ -70,8 +106,13 @@ def refuse_prepare(name: str, engine: Engine) -> None:
 
 def takes_device(engine: Engine) -> bool:
     """Whether `prepare` is told the device."""
+    return takes(engine, "device")
+
+
+def takes(engine: Engine, keyword: str) -> bool:
+    """Whether `prepare` takes a keyword."""
     known = parameters(engine.prepare)
-    return "device" in known or any(p.kind is inspect.Parameter.VAR_KEYWORD for p in known.values())
+    return keyword in known or any(p.kind is inspect.Parameter.VAR_KEYWORD for p in known.values())
 
 
 def checked(session: Any, can: Capabilities, cell: Cell) -> Session:
@@ -82,26 +123,27 @@ def checked(session: Any, can: Capabilities, cell: Cell) -> Session:
         return EngineError(f"engine {cell.engine!r}: its session {what}")
 
     if not isinstance(session, Session):
-        raise EngineError(
-            f"engine {cell.engine!r}: prepare returned {_described(session)}; expected a gradmark.Session"
-        )
+        raise EngineError(f"engine {cell.engine!r}: prepare returned {described(session)}; expected a gradmark.Session")
     for name in PARTS:
         part = getattr(session, name)
         if part is not None and not callable(part):
-            raise refuse(f"has {_described(part)} as {name}; expected a function without arguments")
+            raise refuse(f"has {described(part)} as {name}; expected a function without arguments")
         if needed := _needed(part):
             raise refuse(f"has {name}({', '.join(needed)}); {name} takes no arguments")
     if session.move is not None and (not callable(session.move) or len(_needed(session.move)) > 1):
-        raise refuse(f"has {_described(session.move)} as move; expected a function that takes the new inputs")
+        raise refuse(f"has {described(session.move)} as move; expected a function that takes the new inputs")
+    for name in ("sparsity", "evaluations"):
+        if getattr(session, name) is not None and not callable(getattr(session, name)):
+            raise refuse(f"has {described(getattr(session, name))} as {name}; expected a function without arguments")
     for name in ("synchronize", "tape"):
         if not callable(getattr(session, name)):
             raise refuse(
-                f"has {_described(getattr(session, name))} as {name}; expected a function without arguments, or leave "
+                f"has {described(getattr(session, name))} as {name}; expected a function without arguments, or leave "
                 "it out"
             )
     for name, part in _phases(session, refuse).items():
         if not callable(part):
-            raise refuse(f"has {_described(part)} as phase {name!r}; expected a function without arguments")
+            raise refuse(f"has {described(part)} as phase {name!r}; expected a function without arguments")
         if needed := _needed(part):
             raise refuse(f"has phase {name!r} with arguments ({', '.join(needed)}); phases take no arguments")
     if session.backward is not None and session.forward is None:
@@ -109,6 +151,12 @@ def checked(session: Any, can: Capabilities, cell: Cell) -> Session:
     if not can.gradients:
         if session.primal is None and session.forward is None and session.total is None:
             raise refuse("has nothing to call; an engine without gradients gives primal")
+    elif cell.derivative != USUAL_DERIVATIVE:
+        if session.total is None or session.result is None:
+            lacking = " and ".join(name for name in ("total", "result") if getattr(session, name) is None)
+            raise refuse(
+                f"has no {lacking} for {with_article(cell.derivative)}; total computes it, result gives it after total"
+            )
     elif session.gradients is None:
         raise refuse(
             "has no gradients; give a function that returns them, or say Capabilities(gradients=False, reason='…')"
@@ -125,7 +173,7 @@ def checked(session: Any, can: Capabilities, cell: Cell) -> Session:
 def _phases(session: Session, refuse: Callable[[str], EngineError]) -> Mapping[str, Any]:
     phases: Any = session.phases
     if not isinstance(phases, Mapping):
-        raise refuse(f"has {_described(phases)} as phases; expected a dict of functions by name")
+        raise refuse(f"has {described(phases)} as phases; expected a dict of functions by name")
     if not phases:
         return phases
     from gradmark.records.metric import is_known  # here: every worker would pay for it, and few sessions need it
@@ -141,13 +189,16 @@ def _phases(session: Session, refuse: Callable[[str], EngineError]) -> Mapping[s
 def gradients_of(session: Session, workload: Workload, inputs: Sequence[Any], cell: Cell) -> list[Any]:
     """The gradient after an iteration, as many parts as there are differentiated inputs: floats, or arrays."""
     assert session.gradients is not None  # `checked` has seen to it
-    given: Any = session.gradients()
-    where = f"engine {cell.engine!r}: gradients()"
+    return numbers_of(session.gradients(), f"engine {cell.engine!r}: gradients()", workload, inputs)
+
+
+def numbers_of(given: Any, where: str, workload: Workload, inputs: Sequence[Any]) -> list[Any]:
+    """What an engine gave for each differentiated input, as floats or arrays."""
     expected = "one number for each input" if workload.kind == "scalar" else "one array for each differentiated input"
     try:
         parts = list(given)
     except TypeError:
-        raise EngineError(f"{where} returned {_described(given)}; expected a list, {expected}") from None
+        raise EngineError(f"{where} returned {described(given)}; expected a list, {expected}") from None
     places = workload.active(inputs)
     if len(parts) != len(places):
         names = workload.names(len(inputs))
@@ -161,7 +212,7 @@ def gradients_of(session: Session, workload: Workload, inputs: Sequence[Any], ce
         arrays = [np.asarray(part) for part in parts]
         for part, array in zip(parts, arrays, strict=True):
             if array.dtype.kind not in "fiu":
-                raise EngineError(f"{where} holds {_described(part)}; expected {expected}, as NumPy's")
+                raise EngineError(f"{where} holds {described(part)}; expected {expected}, as NumPy's")
         return arrays
     numbers = []
     for place, part in enumerate(parts):
@@ -171,7 +222,7 @@ def gradients_of(session: Session, workload: Workload, inputs: Sequence[Any], ce
             numbers.append(float(part))
         except (TypeError, ValueError):
             raise EngineError(
-                f"{where} returned {_described(part)} {ordinal(place)}; expected {expected}, as floats"
+                f"{where} returned {described(part)} {ordinal(place)}; expected {expected}, as floats"
             ) from None
     return numbers
 
@@ -184,7 +235,7 @@ def value_of(session: Session, returned: Any, cell: Cell) -> float | None:
     given = session.value()
     read = number(given)
     if read is None:
-        raise EngineError(f"engine {cell.engine!r}: value() returned {_described(given)}; expected one number")
+        raise EngineError(f"engine {cell.engine!r}: value() returned {described(given)}; expected one number")
     return read
 
 
@@ -217,5 +268,6 @@ def _needed(function: Any) -> Sequence[str]:
     return code.co_varnames[own : code.co_argcount - len(inner.__defaults__ or ())]  # type: ignore[no-any-return]
 
 
-def _described(thing: Any) -> str:
+def described(thing: Any) -> str:
+    """What a thing is, for an error: its class."""
     return "nothing" if thing is None else f"{type(thing).__module__}.{type(thing).__name__}".removeprefix("builtins.")

@@ -9,6 +9,7 @@ import math
 import numbers
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -48,6 +49,8 @@ def try_function(job: Job) -> Result:
     if not all(_same(workload, values[0], value) for value in values):
         differing = ", ".join([str(value) for value in dict.fromkeys(values)][:2])
         raise _invalid(cell, f"gives different values at the same inputs ({differing}): it is random or keeps state")
+    if workload.result == "array":
+        workload = summed(workload)
     try:
         slopes = _slopes(workload, first, cell)
     except exact.NoReferenceError:
@@ -181,7 +184,7 @@ def _value(workload: Workload, ops: Any, inputs: Sequence[Any], cell: Cell) -> f
         raise
     except (Exception, SystemExit) as error:
         raise _invalid(cell, f"fails on plain numbers: {where_it_failed(error)}") from error
-    number = _number(result, cell)
+    number = _number(result, cell) if workload.result == "number" else _numbers(result, workload, cell)
     if not math.isfinite(number):
         raise _invalid(cell, f"is {number} at the chosen inputs; choose others")
     return number
@@ -195,13 +198,43 @@ def _number(result: Any, cell: Cell) -> float:
     if count is not None:
         many = "1 number in a list" if count == 1 else f"{count} numbers"
         words = f"an array of shape {tuple(shape)}" if shape else many
-        raise _invalid(cell, f"returned {words}; a workload returns one number")
+        raise _invalid(cell, f"returned {words}; a workload returns one number, unless it says result='array'")
     try:
         if isinstance(result, str | bool) or getattr(getattr(result, "dtype", None), "kind", "") == "b":
             raise TypeError
         return float(result)
     except (TypeError, ValueError):
         raise _invalid(cell, f"returned {_a(result)}; a workload returns one number") from None
+
+
+def _numbers(result: Any, workload: Workload, cell: Cell) -> float:
+    """Several numbers as one: their sum, each with a weight of its own."""
+    from gradmark.measure.reference.flat import weighted
+
+    expected = "a list of numbers" if workload.kind == "scalar" else "one array"
+    fits = isinstance(result, list | tuple) if workload.kind == "scalar" else bool(getattr(result, "shape", ()))
+    if not fits:
+        raise _invalid(cell, f"returned {_a(result)}; with result='array' it returns {expected}")
+    if not len(result):
+        raise _invalid(cell, f"returned nothing in {_a(result)}; with result='array' it returns {expected}")
+    if workload.kind == "scalar":
+        return weighted([_number(y, cell) for y in result])
+    return weighted(result)
+
+
+def summed(workload: Workload) -> Workload:
+    """The same with one number for a result: the sum of all, each with a weight of its own."""
+    from gradmark.measure.reference.flat import weights
+
+    def function(ops: Any, *inputs: Any, **sizes: Any) -> Any:
+        result = workload.function(ops, *inputs, **sizes)
+        if workload.kind == "scalar":
+            return sum(y * weight for y, weight in zip(result, weights(len(result)).tolist(), strict=True))
+        return (result * weights(result.size).reshape(result.shape)).sum()
+
+    # the names of inputs say which are fixed
+    function.__signature__ = inspect.signature(workload.function)  # type: ignore[attr-defined]
+    return replace(workload, function=function, result="number", derivatives=())
 
 
 def _same(workload: Workload, one: float, other: float) -> bool:

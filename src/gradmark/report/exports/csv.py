@@ -7,7 +7,7 @@ import csv as csv_module
 import io
 from collections.abc import Callable, Sequence
 
-from gradmark.analyse.summary import shape_text, summarise
+from gradmark.analyse.summary import shape_text, summarise_run
 from gradmark.records import Measurement, Run, Summary, metric
 from gradmark.records.metric import Metric
 from gradmark.report.escaping.csv import field as escaped
@@ -19,7 +19,7 @@ Field = Callable[[Measurement, Summary], object]
 
 def csv(run: Run, summaries: Sequence[Summary] | None = None) -> str:
     """All cells in reading order."""
-    summarised = summaries if summaries is not None else [summarise(m) for m in run.measurements]
+    summarised = summaries if summaries is not None else summarise_run(run.measurements)
     fields = _fields(run.measurements)
     out = io.StringIO()
     writer = csv_module.writer(out, lineterminator="\n")
@@ -77,6 +77,8 @@ NAMES: dict[str, Field] = {
     "kind": lambda m, _s: m.cell.kind,
     "dtype": lambda m, _s: m.cell.dtype,
     "device": lambda m, _s: m.cell.device,
+    "derivative": lambda m, _s: m.cell.derivative,
+    "mode": lambda m, _s: m.mode,
     "shape": lambda _m, s: s.shape,
     "engine": lambda m, _s: m.cell.engine,
     "status": lambda m, _s: m.status,

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from gradmark.records import Cell, Environment, Measurement, Memory, Run, Sample
+from gradmark.records.derivative import USUAL_DERIVATIVE
 from gradmark.records.number import OF_ROW, of_row
 from gradmark.records.times import PARTS, counting
 from gradmark.report.model.characters import one_line
@@ -61,6 +62,8 @@ def benchmark_name(cell: Cell, threads: int = 1) -> str:
         parameters["dtype"] = cell.dtype
     if cell.device != "cpu":
         parameters["device"] = cell.device
+    if cell.derivative != USUAL_DERIVATIVE:
+        parameters["derivative"] = cell.derivative
     name = "/".join(
         [f"Benchmark{base}", *(f"{_word(k).replace('=', '_')}={_word(str(v))}" for k, v in parameters.items())]
     )

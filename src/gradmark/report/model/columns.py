@@ -13,10 +13,11 @@ from gradmark import units
 from gradmark.analyse.calm import is_calm
 from gradmark.analyse.summary import UNSTEADY_SPREAD
 from gradmark.records import Number, Record, metric
+from gradmark.records.derivative import USUAL_DERIVATIVE
 from gradmark.records.metric import Metric
 from gradmark.records.number import OF_ROW
 from gradmark.records.order import CONFIDENCE
-from gradmark.report.model.characters import some
+from gradmark.report.model.characters import one_line, some
 from gradmark.report.model.rows import WORDS, Row
 from gradmark.report.model.words import times_are
 
@@ -46,6 +47,7 @@ NAMES = [
     Column(key="workload", title="workload", rank=0),
     Column(key="shape", title="shape", rank=13),
     Column(key="engine", title="engine", rank=0),
+    Column(key="mode", title="mode", rank=4),
 ]
 # On demand: the median over processes of total, with its interval or, of few processes, its range.
 MEDIAN = Column(key="median", title="median", rank=0, metrics=["total"])
@@ -84,6 +86,8 @@ def columns(rows: Sequence[Row], *, medians: bool = False) -> list[Column]:
     for column in all_columns():
         texts = {cells(row, [column])[column.key] for row in rows}
         says = len(texts) > 1 if column.key == "engine" else bool(texts - {"", MISSING})
+        if column.key == "mode":  # of gradients alone it says nothing new
+            says = says and any(row.cell.derivative != USUAL_DERIVATIVE for row in rows)
         if says:
             shown.append(column)
         if column.key == "total":
@@ -120,6 +124,7 @@ def _name(row: Row, key: str) -> str:
         "workload": row.workload,
         "shape": row.shape,
         "engine": row.engine,
+        "mode": one_line(row.mode),
     }[key]
 
 
@@ -130,7 +135,8 @@ def metric_of(row: Row, column: Column) -> Metric | None:
 
 def applies(row: Row, column: Column) -> bool:
     """Whether a column says anything of this kind of workload."""
-    return any(row.cell.kind in metric.metric(name).kinds for name in column.metrics)
+    entries = map(metric.metric, column.metrics)
+    return any(row.cell.kind in entry.kinds and entry.is_of(row.cell.derivative) for entry in entries)
 
 
 def _text(row: Row, column: Column) -> str:

@@ -14,6 +14,7 @@ from gradmark.analyse.summary import UNSTEADY_SPREAD
 from gradmark.analyse.suspects import Suspect
 from gradmark.analyse.suspects import sentence as suspected
 from gradmark.records import Code, Record, Run, Settings, Status, Summary
+from gradmark.records.derivative import FACTS, USUAL_DERIVATIVE
 from gradmark.records.measurement import LACKING
 from gradmark.records.metric import REGISTRY, harness_ns, metric
 from gradmark.report.model.characters import listed, one_line, plural, some
@@ -171,10 +172,11 @@ def _growth(curves: Sequence[Curves], suspects: Sequence[Suspect]) -> Iterator[N
             for fit in family.fits
             if fit.verdict == "superlinear"
         ]
-        if steep:
+        if steep and FACTS[family.cell.derivative].form != "matrix":  # of n² numbers, nobody expects less
             cell = family.cell
             selected = f"{cell.file}:{cell.workload}" if cell.file else cell.workload
-            command = f"`{_quoted(['gradmark', 'scale', selected, '-e', cell.engine])}`"
+            derivative = [] if cell.derivative == USUAL_DERIVATIVE else ["-d", cell.derivative]
+            command = f"`{_quoted(['gradmark', 'scale', selected, *derivative, '-e', cell.engine])}`"
             yield _warning(
                 f"{one_line(family.name)} grows faster than linearly: {', '.join(steep)}. {command} shows the sweep."
             )
@@ -188,8 +190,8 @@ def _inaccurate(fine: list[Row]) -> Iterator[Note]:
         # "not within", not "beyond": an error that is not a number is not accurate either.
         if ulps is not None and not ulps <= ULPS_LIMIT:
             yield _warning(
-                f"inaccurate: the gradient of {row.place} is off by {units.count(ulps)} units of the last place, "
-                f"though within the engine's tolerance. {_ops(row)} shows the error of each operator."
+                f"inaccurate: the {row.cell.derivative} of {row.place} is off by {units.count(ulps)} units of the last "
+                f"place, though within the engine's tolerance. {_ops(row)} shows the error of each operator."
             )
 
 

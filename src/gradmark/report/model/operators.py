@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 from gradmark import units
 from gradmark.analyse.operators import Operation, operations
-from gradmark.records import Measurement, Record
+from gradmark.records import DerivativeName, Measurement, Record
+from gradmark.records.derivative import USUAL_DERIVATIVE
 from gradmark.report.model.characters import one_line
 from gradmark.report.model.columns import MISSING, NEVER_CALM
 
@@ -38,21 +39,29 @@ class OperatorTable(Record, frozen=True, kw_only=True):
 
 def operator_tables(measurements: Sequence[Measurement]) -> list[OperatorTable]:
     """A table for each engine, kind and dtype, as first seen."""
-    groups: dict[tuple[str, str, str], list[Measurement]] = {}
+    groups: dict[tuple[str, str, str, DerivativeName], list[Measurement]] = {}
     for m in measurements:
         if "operation" in m.cell.params:
-            groups.setdefault((m.cell.engine, m.cell.workload, m.cell.dtype), []).append(m)
+            groups.setdefault((m.cell.engine, m.cell.workload, m.cell.dtype, m.cell.derivative), []).append(m)
     return [
-        operator_table(engine, operations(members, engine), dtype if members[0].cell.kind == "tensor" else None)
-        for (engine, _, dtype), members in groups.items()
+        operator_table(
+            engine, operations(members, engine), dtype if members[0].cell.kind == "tensor" else None, derivative
+        )
+        for (engine, _, dtype, derivative), members in groups.items()
     ]
 
 
-def operator_table(engine: str, rows: Sequence[Operation], dtype: str | None) -> OperatorTable:
+def operator_table(
+    engine: str, rows: Sequence[Operation], dtype: str | None, derivative: DerivativeName = USUAL_DERIVATIVE
+) -> OperatorTable:
     """The table of one engine; the dtype is that of tensors, None for scalars."""
+    times: dict[str, tuple[str, Callable[[Operation], float | None]]] = (
+        {"forward": ("time", lambda o: o.forward_ns), "backward": ("time", lambda o: o.backward_ns)}
+        if derivative == USUAL_DERIVATIVE
+        else {"total": ("time", lambda o: o.total_ns)}
+    )
     numbers: dict[str, tuple[str, Callable[[Operation], float | None]]] = {
-        "forward": ("time", lambda o: o.forward_ns),
-        "backward": ("time", lambda o: o.backward_ns),
+        **times,
         "allocs": ("count", lambda o: o.allocations),
         "saved": ("bytes", lambda o: o.saved_bytes),
         "error": ("relative" if dtype else "ulp", lambda o: o.error),
@@ -68,8 +77,9 @@ def operator_table(engine: str, rows: Sequence[Operation], dtype: str | None) ->
         texts = [MISSING if number is None else units.text(unit, number) + doubt(unit) for unit, number in read]
         return OperatorLine(name=one_line(operation.name), numbers=[number for _, number in read], texts=texts)
 
+    kind = f"tensors, {dtype}" if dtype else "scalars"
     return OperatorTable(
-        title=one_line(f"{engine}, tensors, {dtype}" if dtype else f"{engine}, scalars"),
+        title=one_line(f"{engine}, {kind}" if derivative == USUAL_DERIVATIVE else f"{engine}, {kind}, {derivative}"),
         heads=list(numbers),
         lines=[line(operation) for operation in rows],
         note=NOTES["tensor" if dtype else "scalar"] + ("" if all(o.calm for o in rows) else f" {IN_DOUBT}"),

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from gradmark.analyse.summary import summarise
+from gradmark.analyse.summary import summarise, summarise_run
 from gradmark.records import Measurement, Run, Status, Summary
 from gradmark.report.model.characters import one_line, some
 
@@ -62,7 +62,7 @@ def lacking(rows: Sequence[Row]) -> str:
 def rows(run: Run, summaries: Sequence[Summary] | None = None) -> list[Row]:
     """A row for each measurement. `summaries` are in the order of the measurements; without them they are made here."""
     if summaries is None:
-        summaries = [summarise(m) for m in run.measurements]
+        summaries = summarise_run(run.measurements)
     return [row(summaries[place]) for place in reading_order(run)]
 
 
@@ -89,14 +89,15 @@ def reading_order(run: Run) -> list[int]:
     cells = [*run.planned, *measured]
     suites = _ranks(c.suite for c in cells)
     workloads = _ranks((c.workload, c.file) for c in cells)
-    kinds = _ranks((c.dtype, c.device) for c in cells)
+    kinds = _ranks((c.dtype, c.derivative, c.device) for c in cells)
     engines = _ranks(c.engine for c in cells)
 
     def key(place: int) -> tuple[Any, ...]:
         c = measured[place]
         # Numbers before words, so that any two sizes can be compared.
         size = [(1, 0.0, v) if isinstance(v, str) else (0, float(v), "") for v in c.params.values()]
-        return suites[c.suite], workloads[c.workload, c.file], size, kinds[c.dtype, c.device], engines[c.engine], c.side
+        kind = kinds[c.dtype, c.derivative, c.device]
+        return suites[c.suite], workloads[c.workload, c.file], size, kind, engines[c.engine], c.side
 
     return sorted(range(len(measured)), key=key)
 

@@ -10,8 +10,9 @@ import msgspec
 
 from gradmark import units
 from gradmark.analyse.standings import Standing, rows_of, standings
-from gradmark.analyse.summary import summarise
+from gradmark.analyse.summary import summarise_run
 from gradmark.records import Measurement, Record, Run, Settings, Summary
+from gradmark.records.derivative import USUAL_DERIVATIVE
 from gradmark.report.model.answers import answers
 from gradmark.report.model.characters import listed, one_line, plural
 from gradmark.report.model.columns import MISSING, NEVER_CALM, cells, columns
@@ -73,7 +74,7 @@ def _most_rows_have(run: Run, engines: int) -> bool:
 
 def comparison(run: Run, summaries: Sequence[Summary] | None = None) -> Comparison:
     """A table for each row, in reading order, then all their totals in one, and the summary."""
-    summarised = summaries if summaries is not None else [summarise(m) for m in run.measurements]
+    summarised = summaries if summaries is not None else summarise_run(run.measurements)
     names = _competitors(run)
     ordered = reading_order(run)
     members = [_called(names, run.measurements[place]) for place in ordered]
@@ -159,6 +160,8 @@ def _side(task: str, rows: list[Row], standing: list[Standing]) -> Side:
     lines: list[tuple[str, list[str]]] = []
     numbers = [column for column in columns(shown) if column.metrics]
     texts = [cells(r, numbers) for r in shown]
+    if any(r.cell.derivative != USUAL_DERIVATIVE for r in shown):
+        lines.append(("mode", [one_line(r.mode) or MISSING for r in shown]))
     for column in numbers:
         lines.append((column.title, [text[column.key] or MISSING for text in texts]))
         if column.key == "total":

@@ -11,7 +11,7 @@ import msgspec
 from gradmark.analyse.growth import Growth, families, growth
 from gradmark.analyse.paired import MEANING
 from gradmark.analyse.standings import Standing
-from gradmark.analyse.summary import summarise
+from gradmark.analyse.summary import summarise_run
 from gradmark.errors import GradmarkError
 from gradmark.records import Cell, Measurement, Run, Summary
 from gradmark.report.model import sides
@@ -73,7 +73,7 @@ class Material:
     @cached_property
     def summaries(self) -> list[Summary]:
         """In the order of the measurements."""
-        return [summarise(m) for m in self.run.measurements]
+        return summarise_run(self.run.measurements)
 
     @cached_property
     def entries(self) -> "list[Entry]":

@@ -49,10 +49,13 @@ def test_what_can_be_measured(name):
         ),
         ("inputs_that_leave", "inputs_that_leave has no inputs: functions.py, line "),
         ("other_inputs", "other_inputs draws other inputs each time; use the generator"),
-        ("three", "three returned 3 numbers; a workload returns one number"),
+        ("three", "three returned 3 numbers; a workload returns one number, unless it says result='array'"),
         ("nothing", "nothing returned nothing; a workload returns one number"),
         ("words", "words returned a str; a workload returns one number"),
-        ("vector", "vector returned an array of shape (3,); a workload returns one number"),
+        (
+            "vector",
+            "vector returned an array of shape (3,); a workload returns one number, unless it says result='array'",
+        ),
         (
             "too_few",
             "too_few cannot be called with ops, 2 inputs: too many positional arguments; it is too_few(ops, x)",
@@ -107,3 +110,24 @@ def test_an_undeclared_size_of_a_built_in_function():
     wrong = tried("transformer_block", file=None, batch=2, length=16, width=66)
     assert wrong.status == "invalid"
     assert wrong.message.startswith("transformer_block/batch=2/length=16/width=66 fails on plain numbers: ")
+
+
+@pytest.mark.parametrize("name", ["pair", "squares"])
+def test_several_results_can_be_measured(name):
+    assert (tried(name).status, tried(name).message) == ("ok", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("one_for_several", "one_for_several returned a float; with result='array' it returns a list of numbers"),
+        ("sum_for_several", "sum_for_several returned a float64; with result='array' it returns one array"),
+        ("empty", "empty returned nothing in a list; with result='array' it returns a list of numbers"),
+        ("half_infinite", "half_infinite is inf at the chosen inputs; choose others"),
+        ("words_among_them", "words_among_them returned a str; a workload returns one number"),
+        ("constants", "constants does not depend on its inputs"),
+    ],
+)
+def test_several_results_that_cannot(name, message):
+    result = tried(name)
+    assert (result.status, result.message.startswith(message)) == ("invalid", True), result.message

@@ -256,3 +256,8 @@ def test_a_part_that_was_not_calm_is_left_out_of_its_line(make: Any) -> None:
     )
     results = parse(render(make.run(make.measurement(samples=[first, slow])))).results
     assert [result.values.get("fwd-ns/op") for result in results] == [2000, None]
+
+
+def test_a_derivative_is_part_of_the_name(make: Any) -> None:
+    cell = make.cell(derivative="hvp")
+    assert benchmark_name(cell) == "BenchmarkPoly/n=10/engine=tapegrad/derivative=hvp"

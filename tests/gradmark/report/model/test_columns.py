@@ -6,7 +6,7 @@ import pytest
 from oracles.watched import all_watched, never_calm
 
 from gradmark.records import Accuracy, Instructions, Memory, Number, TapeSize
-from gradmark.records.metric import REGISTRY
+from gradmark.records.metric import REGISTRY, metric
 from gradmark.report.model.columns import all_columns, cells, columns, interval_text, legend, median_text
 
 TIMES = "times: fastest block (no pilots); ratios and rates come from them"
@@ -15,10 +15,14 @@ COMPUTED = "~ computed: one part of an iteration is total − the other part"
 
 
 def test_the_text_of_a_row(make: Any) -> None:
-    assert cells(make.row()) == {
+    texts = cells(make.row())
+    of_others = {c.key for c in all_columns() if c.metrics and not any(metric(m).is_of("gradient") for m in c.metrics)}
+    assert {texts.pop(key) for key in of_others} == {""}
+    assert texts == {
         "workload": "poly/n=10",
         "shape": "",
         "engine": "tapegrad",
+        "mode": "",
         "primal": "1.00 µs",
         "forward": "2.00 µs",
         "backward": "500 ns",
@@ -273,3 +277,14 @@ def test_times_of_a_machine_that_was_never_calm_are_marked(make: Any) -> None:
         COMPUTED,
         "? the machine was never calm while this was timed: it decides nothing",
     ]
+
+
+def test_the_mode_is_shown_where_a_derivative_is_no_gradient(make: Any) -> None:
+    gradient = make.row(make.measurement(mode="rev"))
+    product = make.row(make.measurement(make.cell(derivative="hvp"), mode="fwd-over-rev"))
+    assert "mode" not in [column.key for column in columns([gradient])]
+    shown = columns([gradient, product])
+    assert [cells(row, shown)["mode"] for row in (gradient, product)] == ["rev", "fwd-over-rev"]
+    texts = {column.key: [cells(row, [column])[column.key] for row in (gradient, product)] for column in shown}
+    assert (texts["gradient_primal"], texts["derivative_primal"]) == (["2.50", ""], ["", "2.50"])
+    assert texts["theory"] == ["", "10.0"]

@@ -46,3 +46,15 @@ def test_an_operation_is_as_calm_as_the_function_without_it(make: Any) -> None:
     for slow, marked in (("exp", ["exp"]), ("nothing", ["exp", "tan"])):
         rows = [never_calm(measured(name)) if name == slow else measured(name) for name in ("nothing", "exp", "tan")]
         assert [o.name for o in operations(rows, "tapegrad") if not o.calm] == marked
+
+
+def test_other_derivatives_have_a_table_of_their_own_with_one_time(make: Any) -> None:
+    cells = [
+        make.cell("operator", suite="operators", n=None, params={"operation": "exp"}, derivative=derivative)
+        for derivative in ("gradient", "jvp")
+    ]
+    tables = operator_tables([make.measurement(cell) for cell in cells])
+    assert [(table.title, table.heads[0]) for table in tables] == [
+        ("tapegrad, scalars", "forward"),
+        ("tapegrad, scalars, jvp", "total"),
+    ]

@@ -118,7 +118,7 @@ def load(name: str, path: str = "") -> Engine:
     where = f" from {path!r}" if path != name and name not in BUILT_IN else ""
     typed = "" if path != name else "; a name with ':' is read as package.module:Class"
     module_name, _, attribute = path.partition(":")
-    if not module_name or not attribute:
+    if not module_name or not attribute or module_name.startswith("."):
         raise EngineError(f"engine {name!r}{where} is not of the form package.module:Class")
     if "" not in sys.path:
         sys.path.append("")  # an engine in the current folder is found, but hides nothing

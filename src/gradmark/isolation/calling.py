@@ -41,10 +41,14 @@ class LoadingError(errors.GradmarkError):
 def call(function: str, argument: Any, returns: type[T], settings: Settings) -> T:
     """The result of a function. An error of ours is raised here again; `LoadingError` says what else happened."""
     request = Request(function=function, argument=argument, memory_limit_bytes=settings.memory_limit_bytes)
+    try:
+        asked = msgspec.json.encode(request)
+    except UnicodeEncodeError as error:
+        raise LoadingError("its name is not text that UTF-8 has; rename it") from error
     with home.fresh_folder() as folder:
         ended = child.ask(
             COMMAND,
-            msgspec.json.encode(request),
+            asked,
             timeout_s=settings.timeout_s,
             environment=child.environment(settings.threads, folder),
         )

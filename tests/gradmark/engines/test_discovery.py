@@ -61,6 +61,12 @@ def test_wrong_paths(name, message):
         discovery.load(name)
 
 
+@pytest.mark.parametrize("name", ["..:x", "./mine:Own", ".mine:Own", ":Own", "mine:"])
+def test_what_is_no_module_and_class(name):
+    with pytest.raises(EngineError, match=rf"engine '{name}' is not of the form package\.module:Class"):
+        discovery.load(name)
+
+
 def test_a_name_of_an_installed_package_that_leads_nowhere(monkeypatch):
     offered = {"kit": "no_such_module:Engine", "odd": "math"}
     monkeypatch.setattr(discovery, "known", lambda: offered)

@@ -36,6 +36,12 @@ def test_an_error_of_ours_is_raised_again():
         call("gradmark.workloads.describing:of_file", "nowhere.py", list[Outline], Settings())
 
 
+def test_an_argument_that_is_no_text():
+    """Seen: a traceback for a file whose name has a byte that is no UTF-8."""
+    with pytest.raises(LoadingError, match="its name is not text that UTF-8 has; rename it"):
+        call("gradmark.workloads.describing:of_file", "n\udcff.py", list[Outline], Settings())
+
+
 def test_a_result_that_is_something_else(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text("from gradmark import workload\n@workload(suite='s', stresses='x')\ndef f(ops, x):\n    return x\n")

@@ -1,13 +1,29 @@
 """Builds the compiled modules of tapegrad, and the pilots of gradmark; everything else is in pyproject.toml."""
 
+import importlib.util
 import os
 import sys
+from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 SCALAR = "src/tapegrad/scalar"
 TENSOR = "src/tapegrad/tensor"
+
+
+def write_what_rules_make() -> None:
+    """Makes the C of the scalar engine, and more, of its rules: plain Python, which imports nothing else."""
+    folder = Path("src/tapegrad/rules").absolute()
+    spec = importlib.util.spec_from_file_location(
+        "rules", folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
+    sys.modules["rules"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sys.modules["rules"])
+    importlib.import_module("rules.generate").write(Path(SCALAR), Path("docs/reference/operations.md"))
+
+
+write_what_rules_make()
 
 # -O3 vectorises the batch kernels. The rest keeps IEEE results the same on every machine: no fused multiply-add, and
 # only those liberties (errno, floating-point traps) that no one can see from Python.
@@ -19,7 +35,13 @@ FLAGS = (
 # Functions marked inline in the Cython sources rely on it: a known opcode turns a switch into one instruction.
 INLINE = [] if sys.platform == "win32" else [("CYTHON_INLINE", "__inline__ __attribute__((always_inline))")]
 LIBRARIES = [] if sys.platform == "win32" else ["m"]
-HEADERS = [f"{SCALAR}/{name}.h" for name in ("opcodes", "rules", "places", "sweeps", "kernels", "pool", "counter")]
+HEADERS = [
+    f"{SCALAR}/{name}.h"
+    for name in (
+        *("opcodes", "helpers", "rules", "slopes"),  # made of the rules
+        *("places", "sweeps", "kernels", "pool", "counter"),
+    )
+]
 
 
 # For the sweeps over one point, in which every case jumps to the next instruction's by itself (sweeps.h): without the
@@ -30,16 +52,19 @@ JUMPS = (
 )
 
 
-def extension(name: str, *sources: str, flags: list[str] = FLAGS) -> Extension:
-    """A compiled module of the scalar engine, with the C files that belong to it."""
+def extension(name: str, *sources: str, flags: list[str] = FLAGS, slopes: bool = False) -> Extension:
+    """A compiled module of the scalar engine, with the C files that belong to it.
+
+    slopes: whether its sweeps know the operations of derivative programs; a tape has none of them.
+    """
     return Extension(
         f"tapegrad.scalar.{name}",
         [f"{SCALAR}/{name}.py", *(f"{SCALAR}/{source}" for source in sources)],
-        depends=HEADERS,
+        depends=[*HEADERS, *(f"{SCALAR}/{header}.h" for header in ("shares", "hashing") if name == "graph")],
         include_dirs=[SCALAR],
         libraries=LIBRARIES,
         extra_compile_args=flags,
-        define_macros=INLINE,
+        define_macros=INLINE + [("TAPEGRAD_SLOPES", "1")] * slopes,
     )
 
 
@@ -104,12 +129,19 @@ setup(
             extension("recording"),
             extension("conditions"),
             extension("variables"),
+            extension("operations"),
             extension("functions"),
+            extension("where"),
             extension("tape", flags=FLAGS + JUMPS),
             extension("freezing"),
+            extension("graph", slopes=True),
+            extension("emitting"),
+            extension("deriving"),
+            extension("pattern"),
             extension("replaying"),
+            extension("inlining", flags=FLAGS + JUMPS, slopes=True),
             extension("batching", "blocks.c"),
-            extension("program", flags=FLAGS + JUMPS),
+            extension("program", flags=FLAGS + JUMPS, slopes=True),
         ],
         **COMMON,
     )

@@ -17,46 +17,17 @@ from tapegrad.errors import (
     TapeMismatchError,
 )
 from tapegrad.scalar.conditions import Condition
-from tapegrad.scalar.functions import (
-    abs,
-    acos,
-    add,
-    asin,
-    atan,
-    atan2,
-    cos,
-    cosh,
-    div,
-    erf,
-    exp,
-    expm1,
-    hypot,
-    log,
-    log1p,
-    maximum,
-    minimum,
-    mul,
-    neg,
-    pow,
-    relu,
-    sigmoid,
-    sin,
-    sinh,
-    softplus,
-    sqrt,
-    sub,
-    tan,
-    tanh,
-    where,
-)
+from tapegrad.scalar.functions import *  # noqa: F403  every operation that has a rule
+from tapegrad.scalar.functions import __all__ as _operations
 from tapegrad.scalar.program import Program
 from tapegrad.scalar.stats import ProgramStats, Stats
 from tapegrad.scalar.tape import Tape
 from tapegrad.scalar.variables import Var
+from tapegrad.scalar.where import where
 from tapegrad.tensor.instruction import TensorStats
 from tapegrad.tensor.nesting.levels import no_grad
 from tapegrad.tensor.tensor import Tensor
-from tapegrad.transforms import grad, jacobian, value_and_grad
+from tapegrad.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 
 __all__ = [
     "Condition",
@@ -81,38 +52,14 @@ __all__ = [
     "Tensor",
     "TensorStats",
     "Var",
-    "abs",
-    "acos",
-    "add",
-    "asin",
-    "atan",
-    "atan2",
-    "cos",
-    "cosh",
-    "div",
-    "erf",
-    "exp",
-    "expm1",
     "grad",
-    "hypot",
+    "hessian",
+    "hvp",
     "jacobian",
-    "log",
-    "log1p",
-    "maximum",
-    "minimum",
-    "mul",
-    "neg",
+    "jvp",
     "no_grad",
-    "pow",
-    "relu",
-    "sigmoid",
-    "sin",
-    "sinh",
-    "softplus",
-    "sqrt",
-    "sub",
-    "tan",
-    "tanh",
     "value_and_grad",
+    "vjp",
     "where",
 ]
+__all__ += _operations

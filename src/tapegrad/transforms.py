@@ -1,34 +1,23 @@
-"""Transforms: from a function of numbers or arrays to the function of its gradient.
+"""Transforms: from a function of numbers or arrays to its derivatives.
 
-In: a Python function of floats or arrays, or of nested lists, tuples and dicts of them. Out: one that also
-differentiates. Where an argument holds an array the function gets tensors, else the variables of a scalar tape.
+In: a Python function of floats or arrays, or of nested lists, tuples and dicts of them. Out: derivatives in the same
+structure. Where an argument to differentiate by holds an array the function gets tensors (tensor/differentiate.py),
+else the variables of a scalar tape (scalar/differentiate.py). Transforms nest, in any order and to any depth.
 """
 
 import operator
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
 
-import numpy as np
 from numpy.typing import NDArray
 
-from tapegrad.errors import InputError, OperandError
-from tapegrad.scalar.tape import Tape
-from tapegrad.scalar.variables import Var
-from tapegrad.tensor.differentiate import flat, holds_array, jacobian_of, rebuilt, value_and_gradients
+from tapegrad.errors import InputError
+from tapegrad.scalar import differentiate as numbers
+from tapegrad.tensor import differentiate as arrays
+from tapegrad.tensor.differentiate import holds_array
 
 
-def _lifted(tape: Tape, tree: Any) -> tuple[Any, list[Var]]:
-    """The structure with a variable in place of each number, and these variables in order."""
-    variables = [tape.var(number) for number in flat(tree)]
-    return rebuilt(tree, iter(variables)), variables
-
-
-def _gradients(variables: list[Var], tree: Any) -> Any:
-    """The structure with the gradient in place of each number."""
-    return rebuilt(tree, iter([x.grad for x in variables]))
-
-
-def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., tuple[float, Any]]:
+def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., tuple[Any, Any]]:
     """A function that gives `f(*args)` and its gradient with respect to one argument, or to several (`argnums`).
 
     The gradient has the structure of the argument. If an argument to differentiate by holds an array, f gets a
@@ -43,30 +32,14 @@ def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) ->
     one = not isinstance(argnums, Iterable)
     chosen = tuple(operator.index(n) for n in ((argnums,) if one else argnums))  # type: ignore[union-attr,arg-type]
 
-    def evaluate(*args: Any) -> tuple[float, Any]:
-        arrays = False
+    def evaluate(*args: Any) -> tuple[Any, Any]:
         for argnum in chosen:
-            if not 0 <= argnum < len(args):
-                raise InputError(f"argnums asks for argument {argnum}, but the call has {len(args)} positional ones")
-            arrays = arrays or holds_array(args[argnum])
-        if arrays:
-            value, found = value_and_gradients(f, args, chosen)
-            return value, found[0] if one else found
-        tape = Tape()
-        lifted = list(args)
-        variables: dict[int, list[Var]] = {}
-        for argnum in chosen:
-            lifted[argnum], variables[argnum] = _lifted(tape, args[argnum])
-        result = f(*lifted)
-        if isinstance(result, list | tuple | dict | np.ndarray) or result is None:
-            raise InputError(
-                f"expected the function to return one number, got {type(result).__name__}; "
-                "return a single value, or use tapegrad.jacobian for several"
-            )
-        if isinstance(result, Var) and not result.is_constant:
-            tape.backward(result)
-        gradients = tuple(_gradients(variables[argnum], args[argnum]) for argnum in chosen)
-        return tape.value(result), gradients[0] if one else gradients
+            _check("argnums", argnum, args)
+        if any(holds_array(args[argnum]) for argnum in chosen):
+            value, gradients = arrays.value_and_gradients(f, args, chosen)
+        else:
+            value, gradients = numbers.gradients_of(f, args, chosen)
+        return value, gradients[0] if one else gradients
 
     return evaluate
 
@@ -77,15 +50,60 @@ def grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[
     >>> import tapegrad
     >>> tapegrad.grad(lambda x: x * x + tapegrad.sin(x))(3.0)
     5.010007503399555
+    >>> tapegrad.grad(tapegrad.grad(lambda x: x * x * x))(2.0)
+    12.0
     """
     both = value_and_grad(f, argnums)
     return lambda *args: both(*args)[1]
 
 
-def jacobian(f: Callable[..., Any], argnum: int = 0) -> Callable[..., NDArray[Any]]:
+def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    """`f(*primals)`, and its derivative in the direction of the tangents, one for each argument: forward mode.
+
+    f may return several numbers, in lists, tuples and dicts; the derivative has the same structure.
+
+    >>> import tapegrad
+    >>> tapegrad.jvp(lambda x, y: [x * y, x + y], (2.0, 3.0), (1.0, 0.0))
+    ([6.0, 5.0], [3.0, 1.0])
+    """
+    args, directions = _pairs(primals, tangents)
+    return _engine(args, "jvp_of")(f, args, range(len(args)), directions)  # type: ignore[no-any-return]
+
+
+def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    """`f(*primals)`, and the function from a cotangent of the result to a gradient for each argument: reverse mode.
+
+    The function may be called with many cotangents; f runs only once.
+
+    >>> import tapegrad
+    >>> value, pullback = tapegrad.vjp(lambda x, y: [x * y, x + y], 2.0, 3.0)
+    >>> pullback([1.0, 0.0])
+    (3.0, 2.0)
+    """
+    return _engine(primals, "vjp_of")(f, primals, range(len(primals)))  # type: ignore[no-any-return]
+
+
+def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
+    """The Hessian of f, a function that returns one number, times the tangents: for each argument a product.
+
+    Forward over reverse: it costs a few gradients, and the Hessian is never there.
+
+    >>> import tapegrad
+    >>> tapegrad.hvp(lambda x: x[0] * x[0] * x[1], ([2.0, 3.0],), ([1.0, 0.0],))
+    ([6.0, 4.0],)
+    """
+    args, directions = _pairs(primals, tangents)
+    return _engine(args, "hvp_of")(f, args, range(len(args)), directions)[1]  # type: ignore[no-any-return]
+
+
+def jacobian(
+    f: Callable[..., Any], argnum: int = 0, *, mode: Literal["forward", "reverse"] | None = None
+) -> Callable[..., NDArray[Any]]:
     """A function that gives all derivatives of f's outputs with respect to one argument, as an array.
 
     Its shape is that of the output followed by that of the input: (m, n) for a sequence of n floats to one of m.
+    mode: "forward" costs as many evaluations as there are inputs, "reverse" as there are outputs; without it, the
+    cheaper one.
 
     >>> import tapegrad
     >>> tapegrad.jacobian(lambda x: [x[0] * x[1], x[0] + x[1]])([2.0, 3.0])
@@ -94,37 +112,52 @@ def jacobian(f: Callable[..., Any], argnum: int = 0) -> Callable[..., NDArray[An
     """
 
     def evaluate(*args: Any) -> NDArray[Any]:
-        if not 0 <= argnum < len(args):
-            raise InputError(f"argnum asks for argument {argnum}, but the call has {len(args)} positional ones")
-        if holds_array(args[argnum]):
-            return jacobian_of(f, args, argnum)  # type: ignore[no-any-return]
-        try:
-            shape = np.asarray(args[argnum], dtype=np.float64).shape
-        except (TypeError, ValueError) as error:
-            raise InputError(f"expected a float or an array-like of floats, got {args[argnum]!r:.60}") from error
-        tape = Tape()
-        lifted = list(args)
-        lifted[argnum], variables = _lifted(tape, args[argnum])
-        outputs = np.asarray(_as_objects(f(*lifted)), dtype=object)
-        rows = np.zeros((outputs.size, len(variables)))
-        for row, output in zip(rows, outputs.flat, strict=True):
-            if isinstance(output, Var) and not output.is_constant:
-                tape.zero_grad()
-                tape.backward(output)
-                row[:] = [x.grad for x in variables]
-            else:
-                tape.value(output)  # a number: its row is zero; anything else is an error
-        return rows.reshape(outputs.shape + shape)
+        _check("argnum", argnum, args)
+        modes = () if mode is None else (mode,)
+        return _engine(args[argnum], "jacobian_of")(f, args, argnum, *modes)  # type: ignore[no-any-return]
 
     return evaluate
 
 
-def _as_objects(result: Any) -> Any:
-    """What f returned, so that NumPy makes an array of objects of it and does not look into the Vars."""
-    if isinstance(result, list | tuple | np.ndarray):
-        return result
-    if isinstance(result, dict) or result is None:
-        raise OperandError(f"expected the function to return a number or a sequence of them, got {result!r:.60}")
-    holder = np.empty((), dtype=object)
-    holder[()] = result
-    return holder
+def hessian(f: Callable[..., Any], argnum: int = 0) -> Callable[..., NDArray[Any]]:
+    """A function that gives all second derivatives of f, a function that returns one number, by one argument.
+
+    Its shape is that of the argument, twice.
+
+    >>> import tapegrad
+    >>> tapegrad.hessian(lambda x: x[0] * x[0] * x[1])([2.0, 3.0])
+    array([[6., 4.],
+           [4., 0.]])
+    """
+
+    def evaluate(*args: Any) -> NDArray[Any]:
+        _check("argnum", argnum, args)
+        return _engine(args[argnum], "hessian_of")(f, args, argnum)  # type: ignore[no-any-return]
+
+    return evaluate
+
+
+def _engine(tree: Any, name: str) -> Callable[..., Any]:
+    """The function of that name that differentiates by such arguments."""
+    made: Callable[..., Any] | None = getattr(arrays if holds_array(tree) else numbers, name, None)
+    if made is None:
+        raise InputError(f"expected numbers to differentiate by, got {tree!r:.60}; arrays have no {name[:-3]} yet")
+    return made
+
+
+def _check(what: str, argnum: int, args: Sequence[Any]) -> None:
+    if not 0 <= argnum < len(args):
+        raise InputError(f"{what} asks for argument {argnum}, but the call has {len(args)} positional ones")
+
+
+def _pairs(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Arguments and directions, as many of the one as of the other."""
+    for what, given in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(given, list | tuple):
+            raise InputError(
+                f"expected {what} to be a tuple with one entry for each argument, got {type(given).__name__}; "
+                "write (x,) for one argument"
+            )
+    if len(primals) != len(tangents):
+        raise InputError(f"expected a tangent for each of {len(primals)} arguments, got {len(tangents)}")
+    return tuple(primals), tuple(tangents)

@@ -8,6 +8,7 @@ from gradmark.engines import discovery
 SCALARS_ONLY = {
     "python-floats",
     "tapegrad:fresh",
+    "tapegrad:plain",
     "tapegrad:program",
     "tapegrad:recording-constants",
     "casadi",

@@ -103,6 +103,26 @@ def derivative(name: str, point: tuple[float, ...], argument: int) -> mpf | None
         return (sides[1] - sides[0]) / (2 * step)
 
 
+def second(name: str, point: tuple[float, ...], argument: int, other: int) -> mpf | None:
+    """The exact second derivative; None where the operation is not smooth or not real."""
+    if any(derivative(name, point, k) is None for k in {argument, other}):
+        return None
+    with mp.workdps(2 * (DIGITS + _digits(point))):  # differences of differences lose twice as many
+        exact = [mpf(x) for x in point]
+        step = STEP * min([mpf(1), *(abs(x) for x in exact if x)])
+        total = mpf(0)
+        for first in (-1, 1):
+            for last in (-1, 1):
+                moved = list(exact)
+                moved[argument] += first * step
+                moved[other] += last * step
+                value = _real(name, moved)
+                if value is None:
+                    return None
+                total += first * last * value
+        return total / (4 * step * step)
+
+
 def ulps(got: float, exact: mpf) -> float:
     """The error in units of the last place of the exact result, rounded; infinite if that overflows alone."""
     with mp.workdps(60):

@@ -28,6 +28,7 @@ BUILT_IN = {
     "finite-difference": "gradmark.engines.finite_difference:FiniteDifference",
     "tapegrad": "gradmark.engines.tapegrad:Tapegrad",
     "tapegrad:fresh": "gradmark.engines.tapegrad:TapegradFresh",
+    "tapegrad:plain": "gradmark.engines.tapegrad:TapegradPlain",
     "tapegrad:program": "gradmark.engines.tapegrad:TapegradProgram",
     "tapegrad:recording-constants": "gradmark.engines.tapegrad:TapegradRecordingConstants",
     "manual": "gradmark.engines.manual:Manual",
@@ -46,7 +47,10 @@ BUILT_IN = {
 # Engines that are packages of others: an optional extra, never imported before somebody asks for one.
 PEERS = ("torch", "jax", "autograd", "mygrad", "casadi", "xad", "micrograd", "tinygrad")
 # `all` leaves out what does not differentiate, the oracle, and variants that only hypotheses and `also` need.
-NOT_COMPARED = ("null", "python-floats", "numpy", "finite-difference", "tapegrad:fresh", "tapegrad:recording-constants")
+NOT_COMPARED = (
+    *("null", "python-floats", "numpy", "finite-difference"),
+    *("tapegrad:fresh", "tapegrad:plain", "tapegrad:recording-constants"),
+)
 EVERY = "all"
 ENTRY_POINTS = "gradmark.engines"
 # Classes of a module that a message lists.

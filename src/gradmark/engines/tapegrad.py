@@ -1,4 +1,5 @@
-"""tapegrad, the reference engine: tensors, a reused tape, a fresh one, a program, and a variant for hypotheses."""
+"""tapegrad, the reference engine: tensors, a reused tape, a fresh one, a program, a tape to read, and a variant for
+hypotheses."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -15,7 +16,7 @@ from gradmark.records import DerivativeName, Param, TapeSize
 from gradmark.records.derivative import USUAL_DERIVATIVE
 from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS, TENSOR_FUNCTIONS
 from gradmark.workloads.workload import Workload
-from tapegrad import tensor
+from tapegrad import plain, tensor
 
 # Rows of a Jacobian one after another, a sweep for each.
 MODES: Mapping[DerivativeName, str] = {"gradient": "rev", "jacobian": "rev"}
@@ -219,6 +220,38 @@ class TapegradFresh:
             gradients=lambda: [x.grad for x in xs],
             value=lambda: y.value,
             tape=lambda: size_of(tape),
+        )
+
+
+class TapegradPlain:
+    """The tape that is there to be read, in plain Python; a new one for each forward."""
+
+    name = "tapegrad:plain"
+
+    def capabilities(self) -> Capabilities:
+        """As tapegrad's scalars."""
+        return Capabilities()
+
+    def prepare(self, workload: Workload, inputs: Sequence[float], params: Mapping[str, Param]) -> Session:
+        """Constants are plain numbers."""
+        tape = plain.Tape()
+        xs: list[plain.Variable] = []
+        y: Any = None
+        functions = {name: getattr(plain, name) for name in SCALAR_FUNCTIONS if name != "constant"}
+        f = partial(workload.function, namespace(functions | {"constant": float}, "tapegrad:plain"), **params)
+
+        def forward() -> None:
+            nonlocal tape, xs, y
+            tape = plain.Tape()
+            xs = [tape.var(v) for v in inputs]
+            y = f(*xs)
+
+        return Session(
+            primal=bound(workload, FLOATS, inputs, params),
+            forward=forward,
+            backward=lambda: tape.backward(y),
+            gradients=lambda: [x.grad for x in xs],
+            value=lambda: y.value,
         )
 
 

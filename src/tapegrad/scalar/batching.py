@@ -42,7 +42,7 @@ def block(
     first: cython.Py_ssize_t,
     count: cython.Py_ssize_t,
 ) -> Broken:
-    """Points first … first+count-1, at most BLOCK: x in; v and g out; the first guard that is broken.
+    """Points first … first+count-1, at most BLOCK: x in; v and, unless it is NULL, g out; the first broken guard.
 
     A short block repeats its last point, so that all loops over points have a fixed length.
     """
@@ -66,13 +66,16 @@ def block(
                 return broken
     for m in range(outputs):
         place: int32_t = frozen.outputs[m]
-        memset(adjoints, 0, (n if outputs == 1 else max(place + 1, n)) * BLOCK * 8)
         if place < 0:
             for k in range(count):
                 v[(first + k) * outputs + m] = frozen.constants[-1 - place]
         else:
             for k in range(count):
                 v[(first + k) * outputs + m] = values[place * BLOCK + k]
+        if g is cython.NULL:
+            continue
+        memset(adjoints, 0, (n if outputs == 1 else max(place + 1, n)) * BLOCK * 8)
+        if place >= 0:
             for k in range(BLOCK):
                 adjoints[frozen.room[place] * BLOCK + k] = 1.0
             backward_block(cython.address(frozen.code), values, adjoints, place + 1)
@@ -86,7 +89,16 @@ def block(
 class Batch:
     """One call of `Program.batch`: its arrays, and the points that its threads take in turn."""
 
-    def __cinit__(self, frozen: Frozen, rooms: list, shape: list, inner: list, points, threads: cython.Py_ssize_t):
+    def __cinit__(
+        self,
+        frozen: Frozen,
+        rooms: list,
+        shape: list,
+        inner: list,
+        points,
+        threads: cython.Py_ssize_t,
+        gradients: cython.bint = True,
+    ):
         if (
             type(points) is not ARRAY
             or points.dtype != numpy.float64
@@ -100,15 +112,14 @@ class Batch:
         self.points = points
         self.count = len(points)
         self.values = numpy.empty([self.count, *shape])
-        self.gradients = numpy.empty([self.count, *shape, *inner])
-        if (
-            self.values.size != self.count * frozen.outputs_size
-            or self.gradients.size != self.values.size * frozen.inputs_size
+        self.gradients = numpy.empty([self.count, *shape, *inner]) if gradients else None
+        if self.values.size != self.count * frozen.outputs_size or (
+            gradients and self.gradients.size != self.values.size * frozen.inputs_size
         ):
             raise InputError("expected the shapes of the program's own outputs and inputs")
         self.x = pointer_of(points)
         self.v = pointer_of(self.values)
-        self.g = pointer_of(self.gradients)
+        self.g = pointer_of(self.gradients) if gradients else cython.NULL
         blocks: cython.Py_ssize_t = (self.count + BLOCK - 1) // BLOCK
         self.threads = max(1, min(threads, blocks))
         # Some 64 turns a thread, taken by whoever is free, so that a thread that is held up does not hold up the rest;

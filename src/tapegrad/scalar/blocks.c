@@ -2,6 +2,7 @@
  * the C library's vector maths where the running machine has it (x86-64 with AVX2, glibc); plain loops elsewhere.
  * Which of them is used is decided when the program runs, so a built wheel does not depend on the builder's CPU. */
 
+#define TAPEGRAD_SLOPES 1
 #include "kernels.h"
 
 /* ELF with ifunc, which target_clones needs: glibc on x86-64 with GCC or a recent clang. */

@@ -1,7 +1,7 @@
 # Conditions, for the other compiled modules of this folder.
 cimport cython
 from libc.stdint cimport int32_t, uint64_t
-from tapegrad.scalar.recording cimport Operand, Recording, Store
+from tapegrad.scalar.recording cimport Guard, Operand, Recording, Store
 
 @cython.final
 cdef class Condition:
@@ -16,4 +16,5 @@ cdef class Condition:
 
 cdef object condition(Store *store, int op, Operand a, Operand b)
 cdef int check_condition(Condition x) except -1
+cdef int keep_guard(Store *store, Guard made) except -1
 cdef int check_condition_owner(Store *store, object x) except -1

@@ -7,7 +7,8 @@ In: two operands of a comparison. Out: a `Condition`; guards, which a frozen pro
 import cython
 import numpy
 from cython.cimports.libc.stdint import int32_t, uint8_t
-from cython.cimports.tapegrad.scalar.kernels import CV, VC, evaluate
+from cython.cimports.tapegrad.scalar.kernels import evaluate
+from cython.cimports.tapegrad.scalar.opcodes import CV, VC
 from cython.cimports.tapegrad.scalar.recording import Guard, Operand, Recording, Store, enlarged
 
 from tapegrad.errors import OperandError, StaleVarError, TapeMismatchError
@@ -82,20 +83,27 @@ def check_condition_owner(store: cython.pointer(Store), x: object) -> cython.int
 def guard(x: Condition) -> cython.int:
     """Notes that the recorded function branched on x, once per comparison."""
     check_condition(x)
-    store: cython.pointer(Store) = cython.address(x.tape.store)
-    index: cython.Py_ssize_t = store.guards_size
     if x.guarded:
         return 0
+    made: Guard
+    made.constant = x.constant
+    made.lhs = x.lhs
+    made.rhs = x.rhs
+    made.op = cython.cast(uint8_t, x.op)
+    made.outcome = x.outcome
+    keep_guard(cython.address(x.tape.store), made)
+    x.guarded = True
+    return 0
+
+
+def keep_guard(store: cython.pointer(Store), made: Guard) -> cython.int:
+    """Adds a guard to a recording, and numbers it."""
+    index: cython.Py_ssize_t = store.guards_size
     if index == store.guards_capacity:
         count: cython.Py_ssize_t = index * 2 if index else 16
         store.guards = cython.cast(cython.pointer(Guard), enlarged(store.guards, count, cython.sizeof(Guard), "guards"))
         store.guards_capacity = count
-    store.guards[index].constant = x.constant
-    store.guards[index].lhs = x.lhs
-    store.guards[index].rhs = x.rhs
-    store.guards[index].number = cython.cast(int32_t, index)
-    store.guards[index].op = cython.cast(uint8_t, x.op)
-    store.guards[index].outcome = x.outcome
+    made.number = cython.cast(int32_t, index)
+    store.guards[index] = made
     store.guards_size = index + 1
-    x.guarded = True
     return 0

@@ -7,9 +7,24 @@ In: a recording, the inputs and outputs among its variables. Out: a `Frozen`, wh
 import cython
 from cython.cimports.libc.stdint import int32_t, uint8_t
 from cython.cimports.libc.stdlib import calloc, free, malloc
-from cython.cimports.tapegrad.scalar.kernels import ADD, CC, CV, FRESH_LHS, FRESH_RHS, INPUT, VC, VV, WHERE
+from cython.cimports.tapegrad.scalar.kernels import FRESH_LHS, FRESH_RHS, FRESH_THIRD
+from cython.cimports.tapegrad.scalar.opcodes import (
+    BASES,
+    CC,
+    CONSTANT,
+    CV,
+    INPUT,
+    LHS_VALUE,
+    OPERANDS,
+    RHS_VALUE,
+    SELECT,
+    THIRD_VALUE,
+    VC,
+    VV,
+    WHERE,
+)
 from cython.cimports.tapegrad.scalar.recording import Guard, Recording, Store
-from cython.cimports.tapegrad.scalar.variables import Var, check_owner
+from cython.cimports.tapegrad.scalar.variables import Var, check_owner, recorded
 
 from tapegrad.errors import InputError, StaleVarError
 
@@ -18,23 +33,41 @@ from tapegrad.errors import InputError, StaleVarError
 class Frozen:
     """The instructions of a program. The first values are its inputs."""
 
-    def __cinit__(self, tape: Recording, inputs: list, outputs: list):
-        source: cython.pointer(Store) = cython.address(tape.store)
+    def __cinit__(self, *source):
+        """Of a tape, its inputs and its outputs; of nothing where deriving.py will fill it."""
+        if not source:
+            return
+        tape, inputs, outputs = source
+        if not isinstance(tape, Recording) or type(inputs) is not list or type(outputs) is not list:
+            raise TypeError("expected a tape, a list of inputs and a list of outputs")
+        store: cython.pointer(Store) = cython.address(cython.cast(Recording, tape).store)
         # Bounds: at most every instruction is kept, and each has at most two constants.
-        self.most = source.size
-        self.most_guards = source.guards_size
-        most: cython.size_t = source.size + 1
-        count: cython.size_t = len(outputs)
-        self.ops = cython.cast(cython.pointer(uint8_t), malloc(most))
-        self.lhs = cython.cast(cython.pointer(int32_t), malloc(most * 4))
-        self.rhs = cython.cast(cython.pointer(int32_t), malloc(most * 4))
-        self.constants = cython.cast(cython.p_double, malloc((2 * most + count) * 8))
-        self.guards = cython.cast(cython.pointer(Guard), malloc((source.guards_size + 1) * cython.sizeof(Guard)))
-        self.outputs = cython.cast(cython.pointer(int32_t), malloc(count * 4))
-        self.room = cython.cast(cython.pointer(int32_t), malloc(most * 4))
-        self.lhs_room = cython.cast(cython.pointer(int32_t), malloc(most * 4))
-        self.rhs_room = cython.cast(cython.pointer(int32_t), malloc(most * 4))
-        self.fresh = cython.cast(cython.pointer(uint8_t), calloc(most, 1))
+        self.allocate(store.size, 2 * store.size + 2, store.guards_size, len(inputs), len(outputs))
+        if store.has_derivatives:
+            self.allocate_third()
+        Freezer(tape, self, None, 0).run(inputs, outputs)
+        self.finish()
+
+    def allocate(
+        self,
+        most: cython.Py_ssize_t,
+        most_constants: cython.Py_ssize_t,
+        most_guards: cython.Py_ssize_t,
+        inputs: cython.Py_ssize_t,
+        outputs: cython.Py_ssize_t,
+    ) -> cython.int:
+        """Room for so many values and constants; outputs may be constants too."""
+        count: cython.size_t = most + 1
+        self.ops = cython.cast(cython.pointer(uint8_t), malloc(count))
+        self.lhs = cython.cast(cython.pointer(int32_t), malloc(count * 4))
+        self.rhs = cython.cast(cython.pointer(int32_t), malloc(count * 4))
+        self.constants = cython.cast(cython.p_double, malloc((most_constants + outputs) * 8))
+        self.guards = cython.cast(cython.pointer(Guard), malloc((most_guards + 1) * cython.sizeof(Guard)))
+        self.outputs = cython.cast(cython.pointer(int32_t), malloc(outputs * 4))
+        self.room = cython.cast(cython.pointer(int32_t), malloc(count * 4))
+        self.lhs_room = cython.cast(cython.pointer(int32_t), malloc(count * 4))
+        self.rhs_room = cython.cast(cython.pointer(int32_t), malloc(count * 4))
+        self.fresh = cython.cast(cython.pointer(uint8_t), calloc(count, 1))
         if (
             self.ops is cython.NULL
             or self.lhs is cython.NULL
@@ -47,126 +80,262 @@ class Frozen:
             or self.rhs_room is cython.NULL
             or self.fresh is cython.NULL
         ):
-            raise MemoryError(f"no memory to freeze {source.size} values")
-        self.inputs_size = len(inputs)
-        self.outputs_size = len(outputs)
-        Freezer(tape, self).run(inputs, outputs)
+            raise MemoryError(f"no memory for a program of {most} values")
+        self.most = most
+        self.most_guards = most_guards
+        self.inputs_size = inputs
+        self.outputs_size = outputs
+        return 0
+
+    def allocate_third(self) -> cython.int:
+        """Room for third operands, which only the operations of derivatives have."""
+        count: cython.size_t = self.most + 1
+        self.third = cython.cast(cython.pointer(int32_t), malloc(count * 4))
+        self.third_room = cython.cast(cython.pointer(int32_t), malloc(count * 4))
+        if self.third is cython.NULL or self.third_room is cython.NULL:
+            raise MemoryError(f"no memory for a program of {self.most} values")
+        return 0
+
+    def finish(self) -> cython.int:
+        """What is left to do once the instructions are there."""
         assign_rooms(self)
         self.code.ops = self.ops
         self.code.lhs = self.lhs
         self.code.rhs = self.rhs
+        self.code.third = self.third
         self.code.constants = self.constants
         self.code.room = self.room
         self.code.lhs_room = self.lhs_room
         self.code.rhs_room = self.rhs_room
+        self.code.third_room = self.third_room
         self.code.fresh = self.fresh
+        return 0
 
     def __dealloc__(self):
         free(self.ops)
         free(self.lhs)
         free(self.rhs)
+        free(self.third)
         free(self.constants)
         free(self.guards)
         free(self.outputs)
         free(self.room)
         free(self.lhs_room)
         free(self.rhs_room)
+        free(self.third_room)
         free(self.fresh)
 
 
-@cython.cfunc
-@cython.inline
-def base_of(op: cython.int) -> cython.int:
-    """The opcode without its form."""
-    if op < ADD:
-        return op
-    return WHERE if op >= WHERE else op - (op - ADD) % 3
-
-
-@cython.cfunc
-@cython.inline
-def form_of(op: cython.int) -> cython.int:
-    return op - base_of(op)
+# What a value is to a program: nothing, one that depends on the inputs, an input itself, or a value from outside that
+# became one.
+COMPUTED = cython.declare(cython.int, 1)
+GIVEN = cython.declare(cython.int, 2)
+FOUND = cython.declare(cython.int, 3)
+# Beside needed or not: an instruction that gives the constant is there.
+MADE = cython.declare(cython.int, 2)
 
 
 @cython.final
 @cython.cclass
 class Freezer:
-    """Copies what the outputs need of a recording into a Frozen. Lives only while that is made."""
+    """Copies what the outputs need of a recording into a Frozen. Lives only while that is made.
+
+    Of a segment of a recording, any values may be inputs, and values that are not computed from them become inputs too.
+    """
 
     source: cython.pointer(Store)
     frozen: Frozen
-    # per recorded value: does it depend on an input; is it needed; its place in the program
+    outside: list  # of a segment: these values, as Vars; else None
+    start: cython.Py_ssize_t  # of a segment: its first value; what is before is outside
+    before: dict  # the place in the program of values from before the start
+    # per recorded value: what it is to the program; is it needed; its place in the program
     active: cython.pointer(uint8_t)
     needed: cython.pointer(uint8_t)
     place: cython.pointer(int32_t)
+    fixed: cython.pointer(uint8_t)  # of a segment: whether it is computed from constants alone
     count: cython.Py_ssize_t  # values of the recording when room was made for them
 
-    def __cinit__(self, tape: Recording, frozen: Frozen):
+    def __cinit__(self, tape: Recording, frozen: Frozen, outside, start: cython.Py_ssize_t):
         self.source = source = cython.address(tape.store)
         self.frozen = frozen
-        count: cython.size_t = source.size + 1
-        self.count = source.size
+        self.outside = outside
+        self.start = start
+        self.before = {}
+        count: cython.size_t = source.size - start + 1
+        self.count = source.size - start
         self.active = cython.cast(cython.pointer(uint8_t), calloc(count, 1))
         self.needed = cython.cast(cython.pointer(uint8_t), calloc(count, 1))
         self.place = cython.cast(cython.pointer(int32_t), calloc(count, 4))
-        if self.active is cython.NULL or self.needed is cython.NULL or self.place is cython.NULL:
+        self.fixed = cython.cast(cython.pointer(uint8_t), calloc(count, 1))
+        if (
+            self.active is cython.NULL
+            or self.needed is cython.NULL
+            or self.place is cython.NULL
+            or self.fixed is cython.NULL
+        ):
             raise MemoryError(f"no memory to freeze {source.size} values")
 
     def __dealloc__(self):
         free(self.active)
         free(self.needed)
         free(self.place)
+        free(self.fixed)
 
     @cython.cfunc
     def chosen(self, i: cython.Py_ssize_t) -> int32_t:
         """The operand that a `where` with a constant condition stands for; -1 if that is a constant."""
-        form: cython.int = form_of(self.source.ops[i])
+        kinds: cython.int = OPERANDS[self.source.ops[i]]
         if self.source.values[i - 1] != 0.0:
-            return self.source.lhs[i] if form in (VV, VC) else -1
-        return self.source.rhs[i] if form in (VV, CV) else -1
+            return self.source.lhs[i] if kinds & LHS_VALUE else -1
+        return self.source.rhs[i] if kinds & RHS_VALUE else -1
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def is_settled(self, i: cython.Py_ssize_t) -> cython.bint:
+        """Whether instruction i is a `where` whose choice the inputs cannot change. Of a segment others may."""
+        return self.outside is None and BASES[self.source.ops[i]] == WHERE and not self.state(i - 1)
 
     @cython.cfunc
     def mark_active(self) -> cython.void:
         """Activity: which values change when the inputs do. The caller has marked the inputs."""
         source: cython.pointer(Store) = self.source
         i: cython.Py_ssize_t
-        for i in range(source.size):
-            op: cython.int = source.ops[i]
-            form: cython.int = form_of(op)
-            if op == INPUT:
+        for i in range(self.start, source.size):
+            if self.state(i):
                 continue
-            if base_of(op) == WHERE:
-                if self.active[i - 1]:
-                    self.active[i] = True
-                elif self.chosen(i) >= 0:
-                    self.active[i] = self.active[self.chosen(i)]
-            elif op < ADD or form == VC:
-                self.active[i] = self.active[source.lhs[i]]
-            elif form == CV:
-                self.active[i] = self.active[source.rhs[i]]
-            else:
-                self.active[i] = self.active[source.lhs[i]] or self.active[source.rhs[i]]
+            if self.is_settled(i):
+                if self.chosen(i) >= 0 and self.state(self.chosen(i)):
+                    self.set_state(i, COMPUTED)
+                continue
+            kinds: cython.int = OPERANDS[source.ops[i]]
+            if (
+                (kinds & LHS_VALUE and self.state(source.lhs[i]))
+                or (kinds & RHS_VALUE and self.state(source.rhs[i]))
+                or (kinds & THIRD_VALUE and self.state(source.third[i]))
+                or (BASES[source.ops[i]] == WHERE and self.state(i - 1))
+            ):
+                self.set_state(i, COMPUTED)
+            elif self.outside is not None and source.ops[i] != INPUT:
+                self.fixed[i - self.start] = (
+                    (not kinds & LHS_VALUE or self.is_fixed(source.lhs[i]))
+                    and (not kinds & RHS_VALUE or self.is_fixed(source.rhs[i]))
+                    and (not kinds & THIRD_VALUE or self.is_fixed(source.third[i]))
+                    and (BASES[source.ops[i]] != WHERE or self.is_fixed(i - 1))
+                )
 
     @cython.cfunc
     def mark_needed(self) -> cython.void:
         """What the outputs and guards depend on. The caller has marked these."""
         source: cython.pointer(Store) = self.source
         i: cython.Py_ssize_t
-        for i in range(source.size - 1, -1, -1):
-            op: cython.int = source.ops[i]
-            form: cython.int = form_of(op)
-            if op == INPUT or not self.needed[i] or not self.active[i]:
+        for i in range(source.size - 1, self.start - 1, -1):
+            if not self.is_computed(i):
                 continue
-            if base_of(op) == WHERE:
-                if not self.active[i - 1]:
-                    self.needed[self.chosen(i)] = True
-                    continue
-                self.needed[i - 1] = True
-            if op < ADD or form in (VV, VC):
-                self.needed[source.lhs[i]] = True
-            if op >= ADD and form in (VV, CV):
-                self.needed[source.rhs[i]] = True
+            if self.is_settled(i):
+                self.need(self.chosen(i))
+                continue
+            kinds: cython.int = OPERANDS[source.ops[i]]
+            if BASES[source.ops[i]] == WHERE:
+                self.need(i - 1)
+            if kinds & LHS_VALUE:
+                self.need(source.lhs[i])
+            if kinds & RHS_VALUE:
+                self.need(source.rhs[i])
+            if kinds & THIRD_VALUE:
+                self.need(source.third[i])
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def take_outside(self) -> cython.int:
+        """Of a segment: makes inputs of the values from outside that it needs."""
+        frozen: Frozen = self.frozen
+        source: cython.pointer(Store) = self.source
+        i: cython.Py_ssize_t
+        kinds: cython.int
+        for i in range(self.start, source.size):
+            if not self.is_computed(i):
+                continue
+            kinds = OPERANDS[source.ops[i]]
+            if kinds & LHS_VALUE:
+                self.take(source.lhs[i])
+            if kinds & RHS_VALUE:
+                self.take(source.rhs[i])
+            if kinds & THIRD_VALUE:
+                self.take(source.third[i])
+            if BASES[source.ops[i]] == WHERE:
+                self.take(cython.cast(int32_t, i - 1))
+        frozen.inputs_size = frozen.size
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def take(self, index: int32_t) -> cython.int:
+        if (self.source.ops[index] == CONSTANT or self.is_fixed(index)) and not self.state(index):
+            return 0
+        if index < self.start:
+            if index not in self.before:
+                self.before[index] = self.frozen.size
+                self.make_input()
+                self.outside.append(recorded(self.source, index))
+        elif not self.state(index):
+            self.set_state(index, FOUND)
+            self.place[index - self.start] = self.make_input()
+            self.outside.append(recorded(self.source, index))
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def make_input(self) -> int32_t:
+        """The next value of the program is an input; its place."""
+        frozen: Frozen = self.frozen
+        place: cython.Py_ssize_t = frozen.size
+        frozen.ops[place] = INPUT
+        frozen.lhs[place] = frozen.rhs[place] = 0
+        frozen.size = place + 1
+        return cython.cast(int32_t, place)
+
+    # What is known of a value. Of a segment nothing is kept of what is before it, or many short ones on a long tape
+    # would take the square of its length.
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def state(self, index: cython.Py_ssize_t) -> cython.int:
+        return self.active[index - self.start] if index >= self.start else 0
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def is_fixed(self, index: cython.Py_ssize_t) -> cython.bint:
+        return index >= self.start and self.fixed[index - self.start]
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def set_state(self, index: cython.Py_ssize_t, state: cython.int) -> cython.void:
+        self.active[index - self.start] = cython.cast(uint8_t, state)
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def need(self, index: cython.Py_ssize_t) -> cython.void:
+        if index >= self.start:
+            self.needed[index - self.start] = True
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def is_computed(self, index: cython.Py_ssize_t) -> cython.bint:
+        """Whether the program computes it."""
+        return self.needed[index - self.start] and self.active[index - self.start] == COMPUTED
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def place_of(self, index: int32_t) -> int32_t:
+        """The place of a value in the program; -1 if it has none, because there it is a constant."""
+        if index < self.start:
+            return self.before.get(index, -1)
+        return self.place[index - self.start] if self.active[index - self.start] else -1
 
     @cython.cfunc
     def immediate(self, value: cython.double) -> int32_t:
@@ -176,53 +345,83 @@ class Freezer:
         return cython.cast(int32_t, frozen.constants_size - 1)
 
     @cython.cfunc
-    def emit(self, i: cython.Py_ssize_t) -> cython.void:
+    @cython.exceptval(-1)
+    def emit(self, i: cython.Py_ssize_t) -> cython.int:
         """Copies instruction i with its operands in their new places, folding what has become constant."""
         source: cython.pointer(Store) = self.source
         frozen: Frozen = self.frozen
         op: cython.int = source.ops[i]
-        form: cython.int = form_of(op)
-        base: cython.int = base_of(op)
-        if base == WHERE and not self.active[i - 1]:
-            self.place[i] = self.place[self.chosen(i)]
-            return
+        kinds: cython.int = OPERANDS[op]
+        base: cython.int = BASES[op]
+        if self.is_settled(i):
+            self.place[i - self.start] = self.place_of(self.chosen(i))
+            return 0
+        third: int32_t = 0
+        if kinds & THIRD_VALUE:
+            third = self.value_of(source.third[i])
+        elif base == WHERE and self.outside is not None:
+            third = self.place_of(cython.cast(int32_t, i - 1))
         index: cython.Py_ssize_t = frozen.size
-        lhs: int32_t = source.lhs[i]
-        rhs: int32_t = source.rhs[i]
-        left: cython.bint = form in (VV, VC) and self.active[lhs]
-        right: cython.bint = op >= ADD and form in (VV, CV) and self.active[rhs]
-        if left:
-            frozen.lhs[index] = self.place[lhs]
-        else:
-            frozen.lhs[index] = self.immediate(source.values[lhs] if form in (VV, VC) else source.constants[lhs])
-        if op < ADD:
-            frozen.rhs[index] = 0
-        elif right:
-            frozen.rhs[index] = self.place[rhs]
-        else:
-            frozen.rhs[index] = self.immediate(source.values[rhs] if form in (VV, CV) else source.constants[rhs])
-        if op >= ADD:
-            op = base + (VV if left and right else VC if left else CV if right else CC)
+        lhs: int32_t = self.place_of(source.lhs[i]) if kinds & LHS_VALUE else -1
+        rhs: int32_t = self.place_of(source.rhs[i]) if kinds & RHS_VALUE else -1
+        frozen.lhs[index] = lhs if lhs >= 0 else self.constant_of(kinds & LHS_VALUE, source.lhs[i])
+        frozen.rhs[index] = 0
+        if OPERANDS[base] & RHS_VALUE:
+            frozen.rhs[index] = rhs if rhs >= 0 else self.constant_of(kinds & RHS_VALUE, source.rhs[i])
+            if base == WHERE and self.outside is not None:  # what was recorded just before may be an input now
+                base = SELECT
+            op = base + (VV if lhs >= 0 and rhs >= 0 else VC if lhs >= 0 else CV if rhs >= 0 else CC)
+        if frozen.third is not cython.NULL:
+            frozen.third[index] = third
         frozen.ops[index] = cython.cast(uint8_t, op)
-        self.place[i] = cython.cast(int32_t, index)
+        self.place[i - self.start] = cython.cast(int32_t, index)
         frozen.size = index + 1
+        return 0
 
     @cython.cfunc
-    def guard(self, found: Guard) -> cython.void:
+    @cython.exceptval(check=False)
+    def constant_of(self, is_value: cython.bint, index: int32_t) -> int32_t:
+        """A constant of the program: what a value is here, or a constant of the recording."""
+        return self.immediate(self.source.values[index] if is_value else self.source.constants[index])
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def value_of(self, index: int32_t) -> int32_t:
+        """The place of a third operand, which must be a value; a constant becomes one, once."""
+        frozen: Frozen = self.frozen
+        place: int32_t = self.place_of(index)
+        if place >= 0:
+            return place
+        if index >= self.start and self.needed[index - self.start] == MADE:
+            return self.place[index - self.start]
+        place = cython.cast(int32_t, frozen.size)
+        frozen.ops[place] = CONSTANT
+        frozen.lhs[place] = self.immediate(self.source.values[index])
+        frozen.rhs[place] = frozen.third[place] = 0
+        frozen.size += 1
+        if index >= self.start:
+            self.needed[index - self.start] = MADE
+            self.place[index - self.start] = place
+        return place
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def guard(self, found: Guard) -> cython.int:
         """Keeps a guard if the inputs can break it."""
         frozen: Frozen = self.frozen
-        left: cython.bint = found.lhs >= 0 and self.active[found.lhs]
-        right: cython.bint = found.rhs >= 0 and self.active[found.rhs]
-        if not left and not right:
-            return
-        if found.lhs >= 0 and not left:
+        lhs: int32_t = self.place_of(found.lhs) if found.lhs >= 0 else -1
+        rhs: int32_t = self.place_of(found.rhs) if found.rhs >= 0 else -1
+        if lhs < 0 and rhs < 0:
+            return 0
+        if found.lhs >= 0 and lhs < 0:
             found.constant = self.source.values[found.lhs]
-        if found.rhs >= 0 and not right:
+        if found.rhs >= 0 and rhs < 0:
             found.constant = self.source.values[found.rhs]
-        found.lhs = self.place[found.lhs] if left else -1
-        found.rhs = self.place[found.rhs] if right else -1
+        found.lhs = lhs
+        found.rhs = rhs
         frozen.guards[frozen.guards_size] = found
         frozen.guards_size += 1
+        return 0
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -246,9 +445,9 @@ class Freezer:
         k: cython.Py_ssize_t
         x: Var
         if (
-            source.size != frozen.most
-            or source.size != self.count
-            or source.guards_size != frozen.most_guards
+            source.size - self.start != frozen.most
+            or source.size - self.start != self.count
+            or (self.outside is None and source.guards_size != frozen.most_guards)
             or len(inputs) != frozen.inputs_size
             or len(outputs) != frozen.outputs_size
         ):
@@ -257,41 +456,78 @@ class Freezer:
         self.check("outputs", outputs)
         for k in range(len(inputs)):
             x = inputs[k]
-            if x.index < 0 or source.ops[x.index] != INPUT:
+            if x.index < 0 or (self.outside is None and source.ops[x.index] != INPUT):
                 raise InputError(f"an input must come from tape.var(...); {x!r} is a constant or a result")
-            if self.active[x.index]:
+            if self.state(x.index):
                 raise InputError(f"{x!r} is given twice among the inputs; give each variable once")
-            self.active[x.index] = True
-            self.place[x.index] = cython.cast(int32_t, k)
-            frozen.ops[k] = INPUT
-            frozen.lhs[k] = frozen.rhs[k] = 0
-        frozen.size = len(inputs)
+            self.set_state(x.index, GIVEN)
+            self.place[x.index - self.start] = self.make_input()
         self.mark_active()
         for x in outputs:
             if x.index >= 0:
-                self.needed[x.index] = True
-        for k in range(source.guards_size):
+                self.need(x.index)
+        for k in range(frozen.most_guards):
             if source.guards[k].lhs >= 0:
-                self.needed[source.guards[k].lhs] = True
+                self.need(source.guards[k].lhs)
             if source.guards[k].rhs >= 0:
-                self.needed[source.guards[k].rhs] = True
+                self.need(source.guards[k].rhs)
         self.mark_needed()
-        for i in range(source.size):
-            if source.ops[i] != INPUT and self.needed[i] and self.active[i]:
+        if self.outside is not None:
+            for x in outputs:
+                if x.index >= 0:
+                    self.take(x.index)
+            self.take_outside()
+        for i in range(self.start, source.size):
+            if self.is_computed(i):
                 self.emit(i)
-        for k in range(source.guards_size):
+        for k in range(frozen.most_guards):
             self.guard(source.guards[k])
         for k in range(len(outputs)):
             x = outputs[k]
-            if x.index >= 0 and self.active[x.index]:
-                frozen.outputs[k] = self.place[x.index]
-            else:
-                frozen.outputs[k] = -1 - self.immediate(x.number)
-        frozen.removed = source.size - source.inputs - (frozen.size - len(inputs))
+            place: int32_t = self.place_of(x.index) if x.index >= 0 else -1
+            frozen.outputs[k] = place if place >= 0 else -1 - self.immediate(x.number)
+        frozen.removed = source.size - source.inputs - (frozen.size - frozen.inputs_size)
         return 0
 
 
+def segment(tape: Recording, start: cython.Py_ssize_t, inputs: list, outputs: list, outside: list) -> Frozen:
+    """What was computed between inputs and outputs, all of it since the tape had that size. Guards stay on the tape."""
+    frozen: Frozen = Frozen.__new__(Frozen)
+    size: cython.Py_ssize_t = tape.store.size - start
+    if start < 0 or size < 0:
+        raise StaleVarError("the tape was reset while a function was being differentiated; record it again")
+    # an instruction may need three values from outside, and each output may be one
+    frozen.allocate(4 * size + len(outputs), 2 * size + 2, 0, len(inputs), len(outputs))
+    frozen.allocate_third()
+    frozen.most = size
+    Freezer(tape, frozen, outside, start).run(inputs, outputs)
+    frozen.finish()
+    return frozen
+
+
 # ---- rooms for adjoints ----------------------------------------------------------------------------------------
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def room_of(
+    frozen: Frozen,
+    i: cython.Py_ssize_t,
+    operand: int32_t,
+    fresh: cython.int,
+    free_rooms: cython.pointer(int32_t),
+    count: cython.pointer(cython.Py_ssize_t),
+) -> int32_t:
+    """The room of an operand of instruction i: that which it has, or else a free one or a new one, cleared first."""
+    if frozen.room[operand] < 0:
+        if count[0]:
+            count[0] -= 1
+            frozen.room[operand] = free_rooms[count[0]]
+        else:
+            frozen.room[operand] = cython.cast(int32_t, frozen.rooms)
+            frozen.rooms += 1
+        frozen.fresh[i] |= fresh
+    return frozen.room[operand]
 
 
 @cython.cfunc
@@ -311,6 +547,8 @@ def assign_rooms(frozen: Frozen) -> cython.int:
             frozen.room[i] = cython.cast(int32_t, i)
             frozen.lhs_room[i] = frozen.lhs[i]
             frozen.rhs_room[i] = frozen.rhs[i]
+            if frozen.third is not cython.NULL:
+                frozen.third_room[i] = frozen.third[i]
         return 0
     # a stack; it never holds more rooms than there are values
     free_rooms: cython.pointer(int32_t) = cython.cast(cython.pointer(int32_t), malloc((frozen.size + 1) * 4))
@@ -327,24 +565,13 @@ def assign_rooms(frozen: Frozen) -> cython.int:
     for i in range(place, inputs - 1, -1):
         if frozen.room[i] < 0:
             continue
-        op: cython.int = frozen.ops[i]
-        form: cython.int = form_of(op)
-        for side in range(2):
-            operand: int32_t = frozen.rhs[i] if side else frozen.lhs[i]
-            if not (op < ADD and side == 0) and (op < ADD or form not in (VV, CV if side else VC)):
-                continue
-            if frozen.room[operand] < 0:
-                if count:
-                    count -= 1
-                    frozen.room[operand] = free_rooms[count]
-                else:
-                    frozen.room[operand] = cython.cast(int32_t, frozen.rooms)
-                    frozen.rooms += 1
-                frozen.fresh[i] |= FRESH_RHS if side else FRESH_LHS
-            if side:
-                frozen.rhs_room[i] = frozen.room[operand]
-            else:
-                frozen.lhs_room[i] = frozen.room[operand]
+        # in the order in which backward touches them
+        if OPERANDS[frozen.ops[i]] & LHS_VALUE:
+            frozen.lhs_room[i] = room_of(frozen, i, frozen.lhs[i], FRESH_LHS, free_rooms, cython.address(count))
+        if OPERANDS[frozen.ops[i]] & RHS_VALUE:
+            frozen.rhs_room[i] = room_of(frozen, i, frozen.rhs[i], FRESH_RHS, free_rooms, cython.address(count))
+        if OPERANDS[frozen.ops[i]] & THIRD_VALUE:
+            frozen.third_room[i] = room_of(frozen, i, frozen.third[i], FRESH_THIRD, free_rooms, cython.address(count))
         free_rooms[count] = frozen.room[i]
         count += 1
     free(free_rooms)

@@ -1,7 +1,8 @@
 # cython: binding=False, embedsignature=True, embedsignature.format=clinic
+# Made from the rules in src/tapegrad/rules by setup.py; do not edit.
 """The operations as functions of the module: `tapegrad.sin(x)`. A Var in, a Var out; numbers in, a float out."""
 
-from cython.cimports.tapegrad.scalar.kernels import (
+from cython.cimports.tapegrad.scalar.opcodes import (
     ABS,
     ACOS,
     ADD,
@@ -32,7 +33,39 @@ from cython.cimports.tapegrad.scalar.kernels import (
     TAN,
     TANH,
 )
-from cython.cimports.tapegrad.scalar.variables import binary, choose, unary
+from cython.cimports.tapegrad.scalar.variables import binary, unary
+
+__all__ = [
+    "abs",
+    "acos",
+    "add",
+    "asin",
+    "atan",
+    "atan2",
+    "cos",
+    "cosh",
+    "div",
+    "erf",
+    "exp",
+    "expm1",
+    "hypot",
+    "log",
+    "log1p",
+    "maximum",
+    "minimum",
+    "mul",
+    "neg",
+    "pow",
+    "relu",
+    "sigmoid",
+    "sin",
+    "sinh",
+    "softplus",
+    "sqrt",
+    "sub",
+    "tan",
+    "tanh",
+]
 
 
 def neg(x, /):
@@ -63,6 +96,16 @@ def log1p(x, /):
 def sqrt(x, /):
     """The square root."""
     return unary(SQRT, x)
+
+
+def sigmoid(x, /):
+    """`1 / (1 + exp(-x))`."""
+    return unary(SIGMOID, x)
+
+
+def softplus(x, /):
+    """`log(1 + exp(x))`."""
+    return unary(SOFTPLUS, x)
 
 
 def sin(x, /):
@@ -110,21 +153,6 @@ def tanh(x, /):
     return unary(TANH, x)
 
 
-def sigmoid(x, /):
-    """`1 / (1 + exp(-x))`."""
-    return unary(SIGMOID, x)
-
-
-def softplus(x, /):
-    """`log(1 + exp(x))`."""
-    return unary(SOFTPLUS, x)
-
-
-def relu(x, /):
-    """`max(x, 0)`; derivative 0 at 0."""
-    return unary(RELU, x)
-
-
 def erf(x, /):
     """The error function."""
     return unary(ERF, x)
@@ -133,6 +161,11 @@ def erf(x, /):
 def abs(x, /):
     """`|x|`; derivative 0 at 0."""
     return unary(ABS, x)
+
+
+def relu(x, /):
+    """`max(x, 0)`; derivative 0 at 0."""
+    return unary(RELU, x)
 
 
 def add(x, y, /):
@@ -178,18 +211,3 @@ def maximum(x, y, /):
 def minimum(x, y, /):
     """The smaller of both; at a tie each gets half of the derivative."""
     return binary(MINIMUM, x, y)
-
-
-def where(condition, x, y, /):
-    """x where the condition holds, else y; both must be given.
-
-    The condition may be a comparison of `Var`s, a `Var` (true where it is not zero) or a bool. A comparison is
-    recorded, so that a frozen program chooses anew at each point, without a guard.
-
-    >>> import tapegrad
-    >>> tape = tapegrad.Tape()
-    >>> x = tape.var(-2.0)
-    >>> tapegrad.where(x > 0, x, 0.1 * x)
-    Var(-0.2)
-    """
-    return choose(condition, x, y)

@@ -1,26 +1,25 @@
-# The compiled kernels as Cython sees them: opcodes, and the sweeps over instructions.
+# The compiled kernels as Cython sees them: the sweeps over instructions.
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int32_t, uint8_t
 
 cdef extern from "kernels.h" nogil:
     enum:
-        VV, VC, CV, CC
-        INPUT, NEG, EXP, EXPM1, LOG, LOG1P, SQRT, SIGMOID, SOFTPLUS, SIN, COS, TAN, ASIN, ACOS, ATAN
-        SINH, COSH, TANH, ERF, ABS, RELU
-        ADD, SUB, MUL, DIV, POW, ATAN2, HYPOT, MAXIMUM, MINIMUM, LT, LE, EQ, NE, WHERE, OPCODES
-        FRESH_LHS, FRESH_RHS, BLOCK
+        FRESH_LHS, FRESH_RHS, FRESH_THIRD, BLOCK
 
     struct code:
         const uint8_t *ops
         const int32_t *lhs
         const int32_t *rhs
+        const int32_t *third
         const double *constants
         const int32_t *room
         const int32_t *lhs_room
         const int32_t *rhs_room
+        const int32_t *third_room
         const uint8_t *fresh
 
     double evaluate(int op, double a, double b)
+    double evaluate_any(int op, double a, double b, double c)  # where TAPEGRAD_SLOPES is defined
     void forward_1(const code *program, double *values, ptrdiff_t begin, ptrdiff_t end)
     void backward_1(const code *program, const double *values, double *adjoints, ptrdiff_t end)
     void forward_block(const code *program, double *values, ptrdiff_t begin, ptrdiff_t end)

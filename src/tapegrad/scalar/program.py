@@ -11,17 +11,24 @@ import cython
 import numpy
 from cython.cimports.cpython.float import PyFloat_AS_DOUBLE
 from cython.cimports.libc.stdint import int32_t
-from cython.cimports.libc.string import memset
+from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.tapegrad.scalar.batching import Batch
-from cython.cimports.tapegrad.scalar.freezing import Frozen
+from cython.cimports.tapegrad.scalar.deriving import gradient_of, tangent_of
+from cython.cimports.tapegrad.scalar.freezing import Frozen, segment
+from cython.cimports.tapegrad.scalar.inlining import inlined, placed
 from cython.cimports.tapegrad.scalar.kernels import backward_1, forward_1
+from cython.cimports.tapegrad.scalar.opcodes import BASES, INPUT, LHS_VALUE, OPERANDS, RHS_VALUE, THIRD_VALUE, WHERE
 from cython.cimports.tapegrad.scalar.recording import Guard, Recording
 from cython.cimports.tapegrad.scalar.replaying import Broken, Workspace, first_broken, pointer_of, raise_broken
 from cython.cimports.tapegrad.scalar.variables import Var, as_number
 
-from tapegrad.errors import InputError
+from tapegrad.errors import ConversionError, InputError
 from tapegrad.masks import refuse_masked
+from tapegrad.scalar.showing import shown_program
 from tapegrad.scalar.stats import ProgramStats
+
+ARRAY = numpy.ndarray
+DOUBLE = numpy.dtype(numpy.float64)
 
 
 @cython.cfunc
@@ -59,13 +66,18 @@ class Program:
     one_input: cython.bint
     one_output: cython.bint
 
-    def __cinit__(self, tape: Recording, inputs, outputs):
-        self.one_input = type(inputs) is Var
-        self.one_output = type(outputs) is Var
-        # both lists first: making them may run a user's code
-        arguments: list = listed("inputs", inputs)
-        results: list = listed("outputs", outputs)
-        self.frozen = Frozen(tape, arguments, results)
+    def __cinit__(self, tape, inputs, outputs):
+        if type(tape) is Frozen:  # a derivative: whether inputs and outputs are one number
+            self.frozen = tape
+            self.one_input = inputs
+            self.one_output = outputs
+        else:
+            self.one_input = type(inputs) is Var
+            self.one_output = type(outputs) is Var
+            # both lists first: making them may run a user's code
+            arguments: list = listed("inputs", inputs)
+            results: list = listed("outputs", outputs)
+            self.frozen = Frozen(tape, arguments, results)
         self.point = Workspace(self.frozen, False)
         self.blocks = []
 
@@ -75,10 +87,14 @@ class Program:
     # of this program, happens before the workspace is filled (numbers) or after it was read (arrays made beforehand).
 
     @cython.cfunc
-    def numbers(self, x: object) -> list:
-        """The inputs of one point as floats."""
+    def numbers(self, x: object) -> object:
+        """The inputs of one point: a list of floats, or the array of doubles that was given."""
         if self.one_input:
             return [as_number(x)]
+        if type(x) is ARRAY and x.dtype is DOUBLE and x.shape == (self.frozen.inputs_size,):
+            layout: object = x.flags
+            if layout.c_contiguous and layout.aligned:
+                return x
         try:
             given: list = list(x)
         except TypeError:
@@ -91,7 +107,7 @@ class Program:
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def run(self, given: list, v: cython.p_double, g: cython.p_double) -> cython.int:
+    def run(self, given: object, v: cython.p_double, g: cython.p_double) -> cython.int:
         """One point: values into v and, unless it is NULL, gradients into g. Only then is a broken guard raised."""
         frozen: Frozen = self.frozen
         values: cython.p_double = self.point.values
@@ -99,8 +115,11 @@ class Program:
         n: cython.Py_ssize_t = frozen.inputs_size
         k: cython.Py_ssize_t
         m: cython.Py_ssize_t
-        for k in range(n):
-            values[k] = PyFloat_AS_DOUBLE(given[k])
+        if type(given) is list:
+            for k in range(n):
+                values[k] = PyFloat_AS_DOUBLE(cython.cast(list, given)[k])
+        else:
+            memcpy(values, pointer_of(given), n * 8)
         forward_1(cython.address(frozen.code), values, n, frozen.size)
         broken: Broken = first_broken(frozen, values, 1, 0)
         if broken.guard < 0:
@@ -120,8 +139,12 @@ class Program:
         return 0
 
     def __call__(self, x):
-        """The value of the outputs at x."""
-        given: list = self.numbers(x)
+        """The value of the outputs at x. Where x holds `Var`s, what the program computes is recorded on their tape."""
+        given: object
+        try:
+            given = self.numbers(x)
+        except ConversionError:
+            return self.recorded(x)
         value: cython.double
         if self.one_output:
             self.run(given, cython.address(value), cython.NULL)
@@ -133,7 +156,7 @@ class Program:
     def value_and_grad(self, x):
         """Value and gradient at x; with several outputs, values and the Jacobian (a row for each output)."""
         frozen: Frozen = self.frozen
-        given: list = self.numbers(x)
+        given: object = self.numbers(x)
         value: cython.double
         slope: cython.double
         if self.one_output:
@@ -148,10 +171,24 @@ class Program:
         self.run(given, pointer_of(values), pointer_of(gradient))
         return values, gradient
 
+    @cython.cfunc
+    def recorded(self, x: object) -> object:
+        """The outputs as Vars."""
+        given: list = [x] if self.one_input else list(x)
+        tape: object = None
+        for number in given:
+            if tape is None:
+                tape = tape_of(number)
+        if tape is None:
+            given = [number.value if type(number) is Var else number for number in given]
+            return self(given[0] if self.one_input else given)
+        outputs: list = inlined(self.frozen, tape, given)
+        return outputs[0] if self.one_output else outputs
+
     # ---- many points -----------------------------------------------------------------------------------------
 
-    def batch(self, x, threads=1):
-        """Values and gradients at many points: x has a row for each.
+    def batch(self, x, threads=1, gradients: cython.bint = True):
+        """Values and gradients at many points: x has a row for each. Without gradients, values alone.
 
         threads: how many of them work on the points at the same time; the GIL is released. A program keeps the
         workspace of each thread for the next batch: 256 bytes for each of its values, and again for adjoints where it
@@ -175,11 +212,98 @@ class Program:
             raise InputError(f"expected threads to be a whole number of at least 1, got {threads!r}")
         shape: list = [] if self.one_output else [self.frozen.outputs_size]
         inner: list = [] if self.one_input else [self.frozen.inputs_size]
-        batch: Batch = Batch.__new__(Batch, self.frozen, self.blocks, shape, inner, points, wanted_threads)
+        batch: Batch = Batch.__new__(Batch, self.frozen, self.blocks, shape, inner, points, wanted_threads, gradients)
         batch.run_all()
         if batch.broken.guard >= 0:
             raise_broken(batch.broken, f"point {batch.broken.point}")
-        return batch.values, batch.gradients
+        return (batch.values, batch.gradients) if gradients else batch.values
+
+    # ---- derivatives -----------------------------------------------------------------------------------------
+
+    def tangent(self, with_values: cython.bint = False):
+        """The program of the derivative in a direction: it takes the inputs, then a direction of as many numbers.
+
+        It gives one derivative for each output, after the outputs themselves where `with_values` is true. Like every
+        program it can be derived again: `program.gradient().tangent()` gives Hessian-vector products.
+
+        >>> import tapegrad
+        >>> tape = tapegrad.Tape()
+        >>> x, y = tape.var(1.0), tape.var(2.0)
+        >>> program = tape.freeze([x, y], x * y + tapegrad.sin(x))
+        >>> program.tangent()([2.0, 3.0, 0.0, 1.0])
+        2.0
+        """
+        frozen: Frozen = tangent_of(self.frozen, self.frozen.inputs_size, with_values)
+        return Program(frozen, False, self.one_output and not with_values)
+
+    def gradient(self, with_values: cython.bint = False):
+        """The program of the gradient. Of several outputs it is that of their weighted sum (a vjp): it takes the
+        inputs, then a weight for each output.
+
+        It gives one derivative for each input, after the outputs themselves where `with_values` is true.
+
+        >>> import tapegrad
+        >>> tape = tapegrad.Tape()
+        >>> x, y = tape.var(1.0), tape.var(2.0)
+        >>> program = tape.freeze([x, y], x * y + tapegrad.sin(x))
+        >>> program.gradient()([2.0, 3.0])
+        array([2.58385316, 2.        ])
+        >>> hvp = program.gradient().tangent()  # takes a point, then a direction
+        >>> hvp([2.0, 3.0, 1.0, 0.0])
+        array([-0.90929743,  1.        ])
+        """
+        weighted: cython.bint = not self.one_output
+        frozen: Frozen = gradient_of(self.frozen, self.frozen.inputs_size, weighted, with_values)
+        return Program(frozen, self.one_input and not weighted, self.one_input and not with_values)
+
+    def sparsity(self, of="jacobian"):
+        """The pattern of the Jacobian, or the "hessian" of one output, as a sparse matrix of SciPy with ones.
+
+        An entry is there if the output depends on the input, whatever the numbers are.
+
+        >>> import tapegrad
+        >>> tape = tapegrad.Tape()
+        >>> x = [tape.var(1.0) for _ in range(3)]
+        >>> tape.freeze(x, [x[0] * x[1], x[2] + 1.0]).sparsity().toarray()
+        array([[1., 1., 0.],
+               [0., 0., 1.]])
+        """
+        from tapegrad.scalar.sparse import pattern
+
+        return pattern(self, of)
+
+    def colouring(self, of="jacobian"):
+        """Which columns or rows can be computed together, as `Colouring`: greedy, those with the most entries first."""
+        from tapegrad.scalar.sparse import colouring
+
+        return colouring(self, of)
+
+    def jacobian(self):
+        """The sparse Jacobian, prepared: pattern, colours and a derivative program. Call it with a point.
+
+        >>> import tapegrad
+        >>> tape = tapegrad.Tape()
+        >>> x = [tape.var(1.0) for _ in range(3)]
+        >>> jacobian = tape.freeze(x, [x[0] * x[1], x[2] * x[2]]).jacobian()
+        >>> jacobian
+        SparseDerivative(2 x 3, 3 entries, 1 colours by rows)
+        >>> jacobian([2.0, 3.0, 5.0]).toarray()
+        array([[ 3.,  2.,  0.],
+               [ 0.,  0., 10.]])
+        """
+        from tapegrad.scalar.sparse import SparseDerivative
+
+        return SparseDerivative(self, "jacobian")
+
+    def hessian(self):
+        """The sparse Hessian of one output, prepared likewise."""
+        from tapegrad.scalar.sparse import SparseDerivative
+
+        return SparseDerivative(self, "hessian")
+
+    def instructions(self):
+        """For the package: what runs."""
+        return self.frozen
 
     # ---- what is said about it -------------------------------------------------------------------------------
 
@@ -194,12 +318,89 @@ class Program:
             guards=frozen.guards_size,
             removed=frozen.removed,
             # opcode, operands, and the rooms of their adjoints in a batch
-            nbytes=frozen.size * (1 + 4 + 4 + 13)
+            nbytes=frozen.size * (1 + 4 + 4 + 13 + (0 if frozen.third is cython.NULL else 8))
             + frozen.constants_size * 8
             + frozen.guards_size * cython.sizeof(Guard)
             + frozen.outputs_size * 4,
         )
 
+    def __str__(self):
+        """Every instruction with what it hands on to the adjoints; of long programs the first and the last."""
+        return shown_program(self)
+
     def __repr__(self):
         stats = self.stats()
         return f"Program({stats.inputs} inputs, {stats.outputs} outputs, {stats.instrs} instructions)"
+
+
+def instruction(program: Program, i: cython.Py_ssize_t):
+    """For print: the opcode of a value and its operands, an index or a float for a constant."""
+    frozen: Frozen = program.frozen
+    if not 0 <= i < frozen.size:
+        raise IndexError(i)
+    op: cython.int = frozen.ops[i]
+    kinds: cython.int = OPERANDS[op]
+    operands: list = []
+    if op != INPUT:
+        operands.append(frozen.lhs[i] if kinds & LHS_VALUE else frozen.constants[frozen.lhs[i]])
+    if OPERANDS[BASES[op]] & RHS_VALUE:
+        operands.append(frozen.rhs[i] if kinds & RHS_VALUE else frozen.constants[frozen.rhs[i]])
+    if BASES[op] == WHERE:
+        operands.append(i - 1)
+    elif kinds & THIRD_VALUE:
+        operands.append(frozen.third[i])
+    return op, operands
+
+
+def outputs(program: Program):
+    """For print: an index for each output, or a float for a constant."""
+    frozen: Frozen = program.frozen
+    places: list = []
+    k: cython.Py_ssize_t
+    for k in range(frozen.outputs_size):
+        place: int32_t = frozen.outputs[k]
+        places.append(place if place >= 0 else frozen.constants[-1 - place])
+    return places
+
+
+# ---- for the transforms (differentiate.py) -----------------------------------------------------------------------
+
+
+def tape_of(x):
+    """The tape that a Var is on; None for a constant, and for what is no Var."""
+    if type(x) is Var and cython.cast(Var, x).index >= 0:
+        return cython.cast(object, cython.cast(Var, x).store.owner)
+    return None
+
+
+def constant_on(tape: Recording, number: cython.double):
+    """A constant with a place on the tape, so that something can be derived by it."""
+    return placed(tape, number)
+
+
+def length_of(tape: Recording):
+    """How many values a tape holds."""
+    return tape.store.size
+
+
+def between(tape: Recording, start: cython.Py_ssize_t, inputs: list, outputs: list):
+    """The program of what a tape holds between these, from that length on, and the values from outside that it takes as
+    further inputs."""
+    outside: list = []
+    frozen: Frozen = segment(tape, start, inputs, outputs, outside)
+    return Program(frozen, False, False), outside
+
+
+def tangent_by(program: Program, count: cython.Py_ssize_t):
+    """As `Program.tangent`, by the first inputs only."""
+    return Program(tangent_of(program.frozen, count, False), False, False)
+
+
+def gradient_by(program: Program, count: cython.Py_ssize_t, weighted: cython.bint):
+    """As `Program.gradient`, by the first inputs only."""
+    return Program(gradient_of(program.frozen, count, weighted, False), False, False)
+
+
+def record(program: Program, tape: Recording, inputs: list):
+    """The outputs at these numbers and Vars, on the tape."""
+    return inlined(program.frozen, tape, inputs)

@@ -23,6 +23,9 @@ cdef struct Store:
     int32_t *rhs
     double *values
     Py_ssize_t inputs
+    # third operands, of derivatives that were put on the tape (inlining.py); NULL before the first of them
+    int32_t *third
+    bint has_derivatives
     # immediates, in the order of their use
     double *constants
     Py_ssize_t constants_size
@@ -48,6 +51,7 @@ cdef class Recording:
 
 cdef void *enlarged(void *array, Py_ssize_t count, size_t item_bytes, str what) except NULL
 cdef int grow(Store *store) except -1
+cdef int grow_third(Store *store) except -1
 cdef int grow_constants(Store *store) except -1
 
 # Writes an instruction where there is room; the answer is its index.

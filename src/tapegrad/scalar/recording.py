@@ -35,6 +35,7 @@ class Recording:
         free(self.store.ops)
         free(self.store.lhs)
         free(self.store.rhs)
+        free(self.store.third)
         free(self.store.values)
         free(self.store.constants)
         free(self.store.guards)
@@ -56,7 +57,17 @@ def grow(store: cython.pointer(Store)) -> cython.int:
     store.lhs = cython.cast(cython.pointer(int32_t), enlarged(store.lhs, count, 4, "operands"))
     store.rhs = cython.cast(cython.pointer(int32_t), enlarged(store.rhs, count, 4, "operands"))
     store.values = cython.cast(cython.p_double, enlarged(store.values, count, 8, "values"))
+    if store.third is not cython.NULL:
+        store.third = cython.cast(cython.pointer(int32_t), enlarged(store.third, count, 4, "operands"))
     store.capacity = count
+    return 0
+
+
+def grow_third(store: cython.pointer(Store)) -> cython.int:
+    """Room for third operands, from now on."""
+    if store.third is cython.NULL:
+        store.third = cython.cast(cython.pointer(int32_t), enlarged(store.third, store.capacity, 4, "operands"))
+    store.has_derivatives = True
     return 0
 
 

@@ -9,7 +9,8 @@ from cython.cimports.cpython.buffer import PyBUF_C_CONTIGUOUS, PyBuffer_Release,
 from cython.cimports.libc.stdint import uintptr_t
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.tapegrad.scalar.freezing import Frozen
-from cython.cimports.tapegrad.scalar.kernels import BLOCK, LT, evaluate
+from cython.cimports.tapegrad.scalar.kernels import BLOCK, evaluate
+from cython.cimports.tapegrad.scalar.opcodes import LT
 from cython.cimports.tapegrad.scalar.recording import Guard
 
 from tapegrad.errors import GuardError

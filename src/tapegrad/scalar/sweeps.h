@@ -53,6 +53,20 @@
         EACH name[k] = c_;                                                                                             \
     }
 
+/* The three operands of a block, the first two either values or constants. */
+#define EITHER_OPERANDS                                                                                                \
+    double a_[W], b_[W];                                                                                               \
+    const double *A = a_, *B = b_, *C = THIRD;                                                                         \
+    if (OPERANDS[code->ops[i]] & LHS_VALUE)                                                                            \
+        A = LHS;                                                                                                       \
+    else                                                                                                               \
+        EACH a_[k] = LHS_CONSTANT;                                                                                     \
+    if (OPERANDS[code->ops[i]] & RHS_VALUE)                                                                            \
+        B = RHS;                                                                                                       \
+    else                                                                                                               \
+        EACH b_[k] = RHS_CONSTANT;                                                                                     \
+    (void)A, (void)B, (void)C;
+
 #define REPAIR(condition, statement)                                                                                   \
     {                                                                                                                  \
         int odd = 0;                                                                                                   \
@@ -82,10 +96,23 @@
     CASE(OP) { OPERAND(A, LHS) OPERAND(B, RHS) EACH { const double a = A[k], b = B[k]; V[k] = (VALUE); } DONE }      \
     CASE_VC(OP) { OPERAND(A, LHS) const double b = RHS_CONSTANT; EACH { const double a = A[k]; V[k] = (VALUE); } DONE } \
     CASE_CV(OP) { OPERAND(B, RHS) const double a = LHS_CONSTANT; EACH { const double b = B[k]; V[k] = (VALUE); } DONE }
-#define BINARY_MAP(OP, FUNCTION, DA, DB)                                                                               \
-    CASE(OP) { OPERAND(A, LHS) OPERAND(B, RHS) MAP2(FUNCTION, V, A, B); DONE }                                       \
-    CASE_VC(OP) { OPERAND(A, LHS) SPREAD(B, RHS_CONSTANT) MAP2(FUNCTION, V, A, B); DONE }                          \
-    CASE_CV(OP) { SPREAD(A, LHS_CONSTANT) OPERAND(B, RHS) MAP2(FUNCTION, V, A, B); DONE }
+#define BINARY_BLOCK(OP, VALUE, DA, DB)                                                                                \
+    CASE(OP) { OPERAND(A, LHS) OPERAND(B, RHS) VALUE DONE }                                                            \
+    CASE_VC(OP) { OPERAND(A, LHS) SPREAD(B, RHS_CONSTANT) VALUE DONE }                                                 \
+    CASE_CV(OP) { SPREAD(A, LHS_CONSTANT) OPERAND(B, RHS) VALUE DONE }
+#if W == 1
+#define TERNARY(OP, VALUE, DA, DB, DC)                                                                                 \
+    CASE(OP) { OPERAND(A, LHS) OPERAND(B, RHS) OPERAND(C, THIRD) (void)A, (void)B; VALUE DONE }                        \
+    CASE_VC(OP) { OPERAND(A, LHS) SPREAD(B, RHS_CONSTANT) OPERAND(C, THIRD) (void)A, (void)B; VALUE DONE }             \
+    CASE_CV(OP) { SPREAD(A, LHS_CONSTANT) OPERAND(B, RHS) OPERAND(C, THIRD) (void)A, (void)B; VALUE DONE }             \
+    CASE_CC(OP) {                                                                                                      \
+        SPREAD(A, LHS_CONSTANT) SPREAD(B, RHS_CONSTANT) OPERAND(C, THIRD) (void)A, (void)B; VALUE DONE                 \
+    }
+#else
+/* All forms in one case: what is decided once a block costs nothing, and the compiler has a quarter of the work. */
+#define TERNARY(OP, VALUE, DA, DB, DC)                                                                                 \
+    CASE(OP) CASE_VC(OP) CASE_CV(OP) CASE_CC(OP) { EITHER_OPERANDS VALUE DONE }
+#endif
 #define CHOICE(OP)                                                                                                     \
     CASE(OP) { OPERAND(C, BEFORE) OPERAND(A, LHS) OPERAND(B, RHS) EACH V[k] = C[k] != 0.0 ? A[k] : B[k]; DONE }      \
     CASE_VC(OP) {                                                                                                    \
@@ -111,18 +138,33 @@
 #define LHS_CONSTANT first
 #define RHS_CONSTANT second
 #define BEFORE 1.0
+#define THIRD third
 /* The value of one operation; folds to the bare expression where the compiler knows op. A where gives its first. */
 INLINE double evaluate(int op, double first, double second)
 {
-    double V[1] = {NAN}, T[1];
+    double V[1] = {NAN}, S[1], T[1];
     switch (op) {
 #include "rules.h"
     }
-    (void)T;
+    (void)S, (void)T;
     return V[0];
 }
+#if TAPEGRAD_SLOPES
+/* The same for every operation, and for three operands. */
+OUT_OF_LINE static double evaluate_any(int op, double first, double second, double third)
+{
+    double V[1] = {NAN}, S[1], T[1];
+    switch (op) {
+#include "rules.h"
+#include "slopes.h"
+    }
+    (void)S, (void)T;
+    return V[0];
+}
+#endif
 #undef LHS
 #undef RHS
+#undef THIRD
 #undef LHS_CONSTANT
 #undef RHS_CONSTANT
 #undef BEFORE
@@ -148,10 +190,12 @@ INLINE double evaluate(int op, double first, double second)
 /* A branch, not a select: predicted, it does not wait for the load. */
 #define LHS (code->lhs[i] == i - 1 ? V[0] : values[code->lhs[i]])
 #define RHS (code->rhs[i] == i - 1 ? V[0] : values[code->rhs[i]])
+#define THIRD (code->third[i] == i - 1 ? V[0] : values[code->third[i]])
 #define BEFORE V[0]
 #else
 #define LHS VALUE_AT(code->lhs[i])
 #define RHS VALUE_AT(code->rhs[i])
+#define THIRD VALUE_AT(code->third[i])
 #define BEFORE (V - W)
 #endif
 
@@ -161,7 +205,7 @@ INLINE double evaluate(int op, double first, double second)
 /* Values begin … end-1 from the ones before; inputs keep what they hold. */
 SWEEP void PASTE(forward, W)(const struct code *code, double *values, ptrdiff_t begin, ptrdiff_t end)
 {
-    double T[W];
+    double S[W], T[W];
 #if W == 1 && THREADED
     static const void *const places[] = {
 #include "places.h"
@@ -179,6 +223,10 @@ SWEEP void PASTE(forward, W)(const struct code *code, double *values, ptrdiff_t 
 do_nothing:
     ADVANCE
 #include "rules.h"
+#if TAPEGRAD_SLOPES
+    CASE(CONSTANT) { EACH V[k] = LHS_CONSTANT; DONE }
+#include "slopes.h"
+#endif
 #undef ADVANCE
 #else
 #if W == 1
@@ -190,32 +238,40 @@ do_nothing:
 #endif
         switch (code->ops[i]) {
 #include "rules.h"
+#if TAPEGRAD_SLOPES
+    CASE(CONSTANT) { EACH V[k] = LHS_CONSTANT; DONE }
+#include "slopes.h"
+#endif
         }
 #if W == 1
         values[i] = V[0];
 #endif
     }
 #endif
-    (void)T;
+    (void)S, (void)T;
 }
 
 #undef UNARY
 #undef BINARY
-#undef BINARY_MAP
+#undef BINARY_BLOCK
+#undef TERNARY
 #undef CHOICE
 #undef LHS
 #undef RHS
+#undef THIRD
 #undef BEFORE
 
 /* ---- cotangents ----------------------------------------------------------------------------------------------- */
 
 #define LHS VALUE_AT(code->lhs[i])
 #define RHS VALUE_AT(code->rhs[i])
+#define THIRD VALUE_AT(code->third[i])
 #define BEFORE VALUE_AT(i - 1)
 
 /* One operand's share, as a statement in rules.h's words, or as an expression of a, b, v and g. */
 #define TO_LHS(STATEMENT) { ADJOINT(GA, code->lhs[i], code->lhs_room[i], FRESH_LHS) STATEMENT ADD_ADJOINT(GA, code->lhs[i]) }
 #define TO_RHS(STATEMENT) { ADJOINT(GB, code->rhs[i], code->rhs_room[i], FRESH_RHS) STATEMENT ADD_ADJOINT(GB, code->rhs[i]) }
+#define TO_THIRD(STATEMENT) { ADJOINT(GC, code->third[i], code->third_room[i], FRESH_THIRD) STATEMENT ADD_ADJOINT(GC, code->third[i]) }
 #define SHARE(INTO, FIRST, SECOND, EXPRESSION)                                                                         \
     EACH {                                                                                                             \
         const double a = FIRST, b = SECOND, v = V[k], g = G[k];                                                        \
@@ -233,10 +289,44 @@ do_nothing:
     }                                                                                                                  \
     CASE_VC(OP) { OPERAND(A, LHS) const double c_ = RHS_CONSTANT; TO_LHS(SHARE(GA, A[k], c_, DA)) DONE }           \
     CASE_CV(OP) { OPERAND(B, RHS) const double c_ = LHS_CONSTANT; TO_RHS(SHARE(GB, c_, B[k], DB)) DONE }
-#define BINARY_MAP(OP, FUNCTION, DA, DB)                                                                               \
+#define BINARY_BLOCK(OP, VALUE, DA, DB)                                                                                \
     CASE(OP) { OPERAND(A, LHS) OPERAND(B, RHS) TO_LHS(DA) TO_RHS(DB) DONE }                                          \
     CASE_VC(OP) { OPERAND(A, LHS) SPREAD(B, RHS_CONSTANT) (void)B; TO_LHS(DA) DONE }                               \
     CASE_CV(OP) { SPREAD(A, LHS_CONSTANT) OPERAND(B, RHS) (void)A, (void)B; TO_RHS(DB) DONE }
+#if W == 1
+#define TERNARY(OP, VALUE, DA, DB, DC)                                                                                 \
+    CASE(OP) {                                                                                                         \
+        OPERAND(A, LHS) OPERAND(B, RHS) OPERAND(C, THIRD) (void)A, (void)B, (void)C;                                   \
+        TO_LHS(DA) TO_RHS(DB) TO_THIRD(DC)                                                                             \
+        DONE                                                                                                           \
+    }                                                                                                                  \
+    CASE_VC(OP) {                                                                                                      \
+        OPERAND(A, LHS) SPREAD(B, RHS_CONSTANT) OPERAND(C, THIRD) (void)A, (void)B, (void)C;                           \
+        TO_LHS(DA) TO_THIRD(DC)                                                                                        \
+        DONE                                                                                                           \
+    }                                                                                                                  \
+    CASE_CV(OP) {                                                                                                      \
+        SPREAD(A, LHS_CONSTANT) OPERAND(B, RHS) OPERAND(C, THIRD) (void)A, (void)B, (void)C;                           \
+        TO_RHS(DB) TO_THIRD(DC)                                                                                        \
+        DONE                                                                                                           \
+    }                                                                                                                  \
+    CASE_CC(OP) {                                                                                                      \
+        SPREAD(A, LHS_CONSTANT) SPREAD(B, RHS_CONSTANT) OPERAND(C, THIRD) (void)A, (void)B, (void)C;                   \
+        TO_THIRD(DC)                                                                                                   \
+        DONE                                                                                                           \
+    }
+#else
+#define TERNARY(OP, VALUE, DA, DB, DC)                                                                                 \
+    CASE(OP) CASE_VC(OP) CASE_CV(OP) CASE_CC(OP) {                                                                     \
+        EITHER_OPERANDS                                                                                                \
+        if (OPERANDS[code->ops[i]] & LHS_VALUE)                                                                        \
+            TO_LHS(DA)                                                                                                 \
+        if (OPERANDS[code->ops[i]] & RHS_VALUE)                                                                        \
+            TO_RHS(DB)                                                                                                 \
+        TO_THIRD(DC)                                                                                                   \
+        DONE                                                                                                           \
+    }
+#endif
 #define CHOICE(OP)                                                                                                     \
     CASE(OP) {                                                                                                         \
         OPERAND(C, BEFORE)                                                                                             \
@@ -250,7 +340,7 @@ do_nothing:
  * of each value. Blocks: in the rooms that the code gives them, those of the inputs cleared by the caller. */
 SWEEP void PASTE(backward, W)(const struct code *code, const double *values, double *adjoints, ptrdiff_t end)
 {
-    double S[W], T[W];
+    double S[W], T[W], U[W], Z[W];
 #if W == 1 && THREADED
     static const void *const places[] = {
 #include "places.h"
@@ -269,8 +359,14 @@ SWEEP void PASTE(backward, W)(const struct code *code, const double *values, dou
     goto *places[code->ops[i]];
 do_nothing:
 do_WHERE_CC:
+#if TAPEGRAD_SLOPES
+do_CONSTANT:
+#endif
     ADVANCE
 #include "rules.h"
+#if TAPEGRAD_SLOPES
+#include "slopes.h"
+#endif
 #undef ADVANCE
 #else
 #if W == 1
@@ -289,27 +385,34 @@ do_WHERE_CC:
 #endif
         switch (code->ops[i]) {
 #include "rules.h"
+#if TAPEGRAD_SLOPES
+#include "slopes.h"
+#endif
         }
     }
 #endif
-    (void)S, (void)T;
+    (void)S, (void)T, (void)U, (void)Z;
 }
 
 #undef LHS
 #undef RHS
+#undef THIRD
 #undef BEFORE
 #undef LHS_CONSTANT
 #undef RHS_CONSTANT
 #undef TO_LHS
 #undef TO_RHS
+#undef TO_THIRD
 #undef SHARE
 #undef UNARY
 #undef BINARY
-#undef BINARY_MAP
+#undef BINARY_BLOCK
+#undef TERNARY
 #undef CHOICE
 #undef COMPARISON
 #undef UNUSED
 #undef REPAIR
+#undef EITHER_OPERANDS
 #undef SPREAD
 #undef SWEEP
 #undef ADD_ADJOINT

@@ -1,6 +1,6 @@
 cimport cython
-from tapegrad.scalar.recording cimport Recording
+from tapegrad.scalar.operations cimport Operations
 
 @cython.final
-cdef class Tape(Recording):
+cdef class Tape(Operations):
     pass

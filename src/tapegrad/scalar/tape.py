@@ -11,75 +11,32 @@ from cython.cimports.libc.stdint import uintptr_t
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.tapegrad.scalar.conditions import check_condition_owner
-from cython.cimports.tapegrad.scalar.kernels import (
-    ABS,
-    ACOS,
-    ADD,
-    ASIN,
-    ATAN,
-    ATAN2,
-    COS,
-    COSH,
-    DIV,
-    ERF,
-    EXP,
-    EXPM1,
-    HYPOT,
-    LOG,
-    LOG1P,
-    MAXIMUM,
-    MINIMUM,
-    MUL,
-    NEG,
-    POW,
-    RELU,
-    SIGMOID,
-    SIN,
-    SINH,
-    SOFTPLUS,
-    SQRT,
-    SUB,
-    TAN,
-    TANH,
-    backward_1,
-    code,
+from cython.cimports.tapegrad.scalar.inlining import backward_any
+from cython.cimports.tapegrad.scalar.kernels import backward_1, code
+from cython.cimports.tapegrad.scalar.opcodes import (
+    BASES,
+    INPUT,
+    LHS_VALUE,
+    OPERANDS,
+    RHS_VALUE,
+    THIRD_VALUE,
+    WHERE,
 )
-from cython.cimports.tapegrad.scalar.recording import Guard, Recording, Store, enlarged
+from cython.cimports.tapegrad.scalar.operations import Operations
+from cython.cimports.tapegrad.scalar.recording import Guard, Store, enlarged
 from cython.cimports.tapegrad.scalar.variables import (
     Var,
     as_number,
-    binary,
     check_owner,
     choose,
     constant,
-    unary,
+    on_tape,
     variable,
 )
 
 from tapegrad.errors import ConstantError, OperandError
+from tapegrad.scalar.showing import shown_tape
 from tapegrad.scalar.stats import Stats
-
-
-@cython.cfunc
-@cython.inline
-def unary_here(tape: Recording, op: cython.int, x: object) -> object:
-    check_owner(cython.address(tape.store), x)
-    return on_tape(cython.address(tape.store), unary(op, x))
-
-
-@cython.cfunc
-@cython.inline
-def binary_here(tape: Recording, op: cython.int, x: object, y: object) -> object:
-    check_owner(cython.address(tape.store), x)
-    check_owner(cython.address(tape.store), y)
-    return on_tape(cython.address(tape.store), binary(op, x, y))
-
-
-@cython.cfunc
-@cython.inline
-def on_tape(store: cython.pointer(Store), result: object) -> object:
-    """A number that came out of numbers becomes a constant of the tape: its methods always give a Var."""
-    return result if type(result) is Var else constant(store, as_number(result))
 
 
 @cython.cfunc
@@ -126,7 +83,7 @@ def make_scratch(store: cython.pointer(Store), count: cython.Py_ssize_t) -> cyth
 
 
 @cython.cclass
-class Tape(Recording):
+class Tape(Operations):
     """A reusable recording of scalar operations.
 
     >>> import tapegrad
@@ -151,122 +108,6 @@ class Tape(Recording):
     def const(self, value):
         """A constant: operations on constants alone are not recorded. It stays usable after `reset`."""
         return constant(cython.address(self.store), as_number(value))
-
-    def neg(self, x):
-        """`-x`."""
-        return unary_here(self, NEG, x)
-
-    def exp(self, x):
-        """e to the power x."""
-        return unary_here(self, EXP, x)
-
-    def expm1(self, x):
-        """`exp(x) - 1`, exact near 0."""
-        return unary_here(self, EXPM1, x)
-
-    def log(self, x):
-        """The natural logarithm."""
-        return unary_here(self, LOG, x)
-
-    def log1p(self, x):
-        """`log(1 + x)`, exact near 0."""
-        return unary_here(self, LOG1P, x)
-
-    def sqrt(self, x):
-        """The square root."""
-        return unary_here(self, SQRT, x)
-
-    def sin(self, x):
-        """The sine."""
-        return unary_here(self, SIN, x)
-
-    def cos(self, x):
-        """The cosine."""
-        return unary_here(self, COS, x)
-
-    def tan(self, x):
-        """The tangent."""
-        return unary_here(self, TAN, x)
-
-    def asin(self, x):
-        """The arc sine."""
-        return unary_here(self, ASIN, x)
-
-    def acos(self, x):
-        """The arc cosine."""
-        return unary_here(self, ACOS, x)
-
-    def atan(self, x):
-        """The arc tangent."""
-        return unary_here(self, ATAN, x)
-
-    def sinh(self, x):
-        """The hyperbolic sine."""
-        return unary_here(self, SINH, x)
-
-    def cosh(self, x):
-        """The hyperbolic cosine."""
-        return unary_here(self, COSH, x)
-
-    def tanh(self, x):
-        """The hyperbolic tangent."""
-        return unary_here(self, TANH, x)
-
-    def sigmoid(self, x):
-        """`1 / (1 + exp(-x))`."""
-        return unary_here(self, SIGMOID, x)
-
-    def softplus(self, x):
-        """`log(1 + exp(x))`."""
-        return unary_here(self, SOFTPLUS, x)
-
-    def relu(self, x):
-        """`max(x, 0)`; derivative 0 at 0."""
-        return unary_here(self, RELU, x)
-
-    def erf(self, x):
-        """The error function."""
-        return unary_here(self, ERF, x)
-
-    def abs(self, x):
-        """`|x|`; derivative 0 at 0."""
-        return unary_here(self, ABS, x)
-
-    def add(self, x, y):
-        """`x + y`."""
-        return binary_here(self, ADD, x, y)
-
-    def sub(self, x, y):
-        """`x - y`."""
-        return binary_here(self, SUB, x, y)
-
-    def mul(self, x, y):
-        """`x * y`."""
-        return binary_here(self, MUL, x, y)
-
-    def div(self, x, y):
-        """`x / y`."""
-        return binary_here(self, DIV, x, y)
-
-    def pow(self, x, y):
-        """`x ** y`."""
-        return binary_here(self, POW, x, y)
-
-    def atan2(self, y, x):
-        """The angle of the point (x, y)."""
-        return binary_here(self, ATAN2, y, x)
-
-    def hypot(self, x, y):
-        """`sqrt(x*x + y*y)`."""
-        return binary_here(self, HYPOT, x, y)
-
-    def maximum(self, x, y):
-        """The larger of both; at a tie each gets half of the derivative."""
-        return binary_here(self, MAXIMUM, x, y)
-
-    def minimum(self, x, y):
-        """The smaller of both; at a tie each gets half of the derivative."""
-        return binary_here(self, MINIMUM, x, y)
 
     def where(self, condition, x, y):
         """x where the condition holds, else y; see `tapegrad.where`."""
@@ -306,7 +147,10 @@ class Tape(Recording):
         program.rhs = store.rhs
         program.constants = store.constants
         # The GIL is kept: another thread must not grow the tape meanwhile, and letting go takes 20 ns.
-        backward_1(cython.address(program), store.values, swept, end)
+        if store.has_derivatives:
+            backward_any(store, swept, end)
+        else:
+            backward_1(cython.address(program), store.values, swept, end)
         if not again:
             store.adjoints_size = end
             return
@@ -324,6 +168,7 @@ class Tape(Recording):
     def reset(self):
         """Forgets recording and gradients, keeps the memory for the next recording. Earlier `Var`s become stale."""
         self.store.size = 0
+        self.store.has_derivatives = False
         self.store.inputs = 0
         self.store.constants_size = 0
         self.store.guards_size = 0
@@ -345,7 +190,7 @@ class Tape(Recording):
     def stats(self):
         """Exact counts of what the tape holds, as `Stats`."""
         nbytes: cython.Py_ssize_t = (
-            self.store.size * (1 + 4 + 4 + 8)
+            self.store.size * (1 + 4 + 4 + 8 + (4 if self.store.has_derivatives else 0))
             + self.store.constants_size * 8
             + self.store.guards_size * cython.sizeof(Guard)
         )
@@ -367,8 +212,31 @@ class Tape(Recording):
 
         return Program(self, inputs, outputs)
 
+    def __str__(self):
+        """Every instruction with its value and adjoint; of long tapes the first and the last."""
+        return shown_tape(self)
+
     def __repr__(self):
         return f"Tape({self.store.size - self.store.inputs} instructions, {self.store.inputs} variables)"
 
 
 ADVICE = "differentiate something computed from tape.var(...)"
+
+
+def instruction(tape: Operations, i: cython.Py_ssize_t):
+    """For print: the opcode of a value, its operands (an index, or a float for a constant), number and adjoint."""
+    store: cython.pointer(Store) = cython.address(tape.store)
+    if not 0 <= i < store.size:
+        raise IndexError(i)
+    op: cython.int = store.ops[i]
+    kinds: cython.int = OPERANDS[op]
+    operands: list = []
+    if op != INPUT:
+        operands.append(store.lhs[i] if kinds & LHS_VALUE else store.constants[store.lhs[i]])
+    if OPERANDS[BASES[op]] & RHS_VALUE:
+        operands.append(store.rhs[i] if kinds & RHS_VALUE else store.constants[store.rhs[i]])
+    if BASES[op] == WHERE:
+        operands.append(i - 1)
+    elif kinds & THIRD_VALUE:
+        operands.append(store.third[i])
+    return op, operands, store.values[i], store.adjoints[i] if i < store.adjoints_size else 0.0

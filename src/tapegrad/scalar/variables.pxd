@@ -14,7 +14,11 @@ cdef int check(Var x) except -1
 cdef int check_owner(Store *store, object x) except -1
 cdef object constant(Store *store, double value)
 cdef object variable(Store *store, double value)
+cdef object recorded(Store *store, int32_t index)
 cdef double as_number(object x) except? -1.0
 cdef object unary(int op, object x)
 cdef object binary(int op, object left, object right)
+cdef object unary_here(Store *store, int op, object x)
+cdef object binary_here(Store *store, int op, object x, object y)
+cdef object on_tape(Store *store, object result)
 cdef object choose(object chosen, object first, object second)

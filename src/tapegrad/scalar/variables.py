@@ -7,6 +7,7 @@ In: operations on `Var` and numbers. Out: instructions, and a `Var` for the valu
 """
 
 import numbers
+import operator
 from sys import intern
 
 import cython
@@ -23,7 +24,8 @@ from cython.cimports.cpython.object import (
 )
 from cython.cimports.libc.stdint import int32_t
 from cython.cimports.tapegrad.scalar.conditions import Condition, check_condition, condition
-from cython.cimports.tapegrad.scalar.kernels import (
+from cython.cimports.tapegrad.scalar.kernels import evaluate
+from cython.cimports.tapegrad.scalar.opcodes import (
     ABS,
     ADD,
     CV,
@@ -39,7 +41,6 @@ from cython.cimports.tapegrad.scalar.kernels import (
     SUB,
     VC,
     WHERE,
-    evaluate,
 )
 from cython.cimports.tapegrad.scalar.pool import pool_any, pool_install, pool_pop, pool_take
 from cython.cimports.tapegrad.scalar.recording import Operand, Store, grow, grow_constants, keep, put
@@ -106,6 +107,11 @@ def variable(store: cython.pointer(Store), value: cython.double) -> object:
 def constant(store: cython.pointer(Store), value: cython.double) -> object:
     """A `Var` that is not on the tape. It survives a reset: nothing of it is recorded."""
     return new_var(store, -1, value)
+
+
+def recorded(store: cython.pointer(Store), index: int32_t) -> object:
+    """A further `Var` for a value that is on the tape."""
+    return new_var(store, index, store.values[index])
 
 
 # ---- operands --------------------------------------------------------------------------------------------------
@@ -323,6 +329,24 @@ def binary(op: cython.int, left: object, right: object) -> object:
     return evaluate(op, as_number(left), as_number(right))
 
 
+def unary_here(store: cython.pointer(Store), op: cython.int, x: object) -> object:
+    """An operation as a method of a tape: always a Var."""
+    check_owner(store, x)
+    return on_tape(store, unary(op, x))
+
+
+def binary_here(store: cython.pointer(Store), op: cython.int, x: object, y: object) -> object:
+    """The same of two operands."""
+    check_owner(store, x)
+    check_owner(store, y)
+    return on_tape(store, binary(op, x, y))
+
+
+def on_tape(store: cython.pointer(Store), result: object) -> object:
+    """A number that came out of numbers becomes a constant of the tape: its methods always give a Var."""
+    return result if type(result) is Var else constant(store, as_number(result))
+
+
 @cython.cfunc
 def compare(left: Var, right: object, comparison: cython.int) -> object:
     """A comparison by value: a bool among constants, else a Condition; NotImplemented for what is not a number."""
@@ -371,6 +395,49 @@ def choose(chosen: object, first: object, second: object) -> object:
     return record(store, WHERE + form, lhs, rhs, a.value if when.outcome else b.value)
 
 
+NUMPY_NAMES = {
+    "absolute": "abs",
+    "arcsin": "asin",
+    "arccos": "acos",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "fabs": "abs",
+}
+NUMPY_OPERATORS = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "power": operator.pow,
+    "float_power": operator.pow,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+}
+
+
+def of_numpy(ufunc: object, method: object, operands: tuple, options: dict) -> object:
+    """What NumPy's scalars ask of a Var, which is to do what its operator does; an error for all else."""
+    name: str = ufunc.__name__
+    if method == "__call__" and not options and name in NUMPY_OPERATORS:
+        for x in operands:
+            if type(x) is not Var and not is_number(x):
+                return NotImplemented
+        first, second = operands
+        # as floats: the operators of NumPy's scalars would ask again
+        first = first if type(first) is Var else PyFloat_AsDouble(first)
+        second = second if type(second) is Var else PyFloat_AsDouble(second)
+        return NUMPY_OPERATORS[name](first, second)
+    ours: str = NUMPY_NAMES.get(name, name)
+    import tapegrad
+
+    instead: str = f"call tapegrad.{ours}(x)" if hasattr(tapegrad, ours) else "tapegrad has no such function of numbers"
+    raise OperandError(f"np.{name} does not know a Var and would lose its derivative; {instead}")
+
+
 # ---- variables -------------------------------------------------------------------------------------------------
 
 
@@ -389,8 +456,6 @@ def gradient(x: Var) -> object:
 @cython.cclass
 class Var:
     """A number on a tape: `tape.var(3.0)`, or the result of an operation on one."""
-
-    __array_ufunc__ = None  # NumPy's scalars and arrays leave mixed operators to Var
 
     @property
     def value(self):
@@ -457,6 +522,17 @@ class Var:
 
     def __int__(self):
         return self.__float__()
+
+    def __format__(self, spec):
+        """As the number is formatted: `f"{x:.3f}"`; without a format, as `str(x)`."""
+        if not spec:
+            return repr(self)
+        check(self)
+        return format(self.number, spec)
+
+    def __array_ufunc__(self, ufunc, method, *operands, **options):
+        """Operators with NumPy's scalars; NumPy's functions are an error that says what to call."""
+        return of_numpy(ufunc, method, operands, options)
 
     def __repr__(self):
         if self.index < 0:

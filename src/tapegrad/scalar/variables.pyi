@@ -9,7 +9,8 @@ Number: TypeAlias = float | Fraction | np.floating[Any] | np.integer[Any] | np.b
 
 @final
 class Var:
-    __array_ufunc__: None
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *operands: Any, **options: Any) -> Any: ...
+    def __format__(self, spec: str) -> str: ...
     @property
     def value(self) -> float: ...
     @property

@@ -1,96 +1,19 @@
 """Random expression graphs with shared subexpressions: tape, program, batch and mpmath agree."""
 
-import math
+import os
 
-import mpmath
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from mpmath import mpf
+from oracles.graphs import ONE, TWO, conditioned, graphs, recording, reference, run, second_reference
 from oracles.scalar import OPERATIONS
 
 import tapegrad
 
-# How each operation is put into a graph. Growth is tamed, and arguments are kept in the domain, by other operations, so
-# that any operand will do. `f` gives the function of a name: of tapegrad, of floats, or of mpmath.
-ONE = {
-    **{name: lambda f, a, name=name: f(name)(a) for name in ("neg", "sin", "cos", "atan", "tanh", "sigmoid")},
-    **{name: lambda f, a, name=name: f(name)(a) for name in ("softplus", "erf", "abs", "relu")},
-    **{name: lambda f, a, name=name: f(name)(f("sin")(a)) for name in ("exp", "expm1", "tan", "sinh", "cosh")},
-    **{name: lambda f, a, name=name: f(name)(f("mul")(0.9, f("tanh")(a))) for name in ("asin", "acos")},
-    **{name: lambda f, a, name=name: f(name)(f("add")(1.5, f("mul")(a, a))) for name in ("log", "log1p", "sqrt")},
-}
-TWO = {
-    **{name: lambda f, a, b, name=name: f(name)(a, b) for name in ("add", "sub", "mul", "atan2", "hypot")},
-    **{name: lambda f, a, b, name=name: f(name)(a, b) for name in ("maximum", "minimum", "choose")},
-    "div": lambda f, a, b: f("div")(a, f("add")(1.5, f("mul")(b, b))),
-    "pow": lambda f, a, b: f("pow")(f("add")(1.5, f("mul")(a, a)), f("tanh")(b)),
-}
-KINKS = {"abs", "relu", "maximum", "minimum", "choose"}
-
-
-def recording(name):
-    return (lambda a, b: tapegrad.where(a > b, a, 2.0 * b)) if name == "choose" else getattr(tapegrad, name)
-
-
-def exact(name):
-    function = (lambda a, b: a if a > b else 2 * b) if name == "choose" else OPERATIONS[name]
-    return lambda *operands: function(*(mpf(x) for x in operands))
-
 
 def test_the_graphs_have_every_operation():
     assert {*ONE, *TWO} == {*OPERATIONS, "choose"}
-
-
-@st.composite
-def graphs(draw):
-    """Inputs, and steps (operation, operands) that may use any earlier value, or one constant on either side."""
-    inputs = draw(st.lists(st.floats(-2.0, 2.0), min_size=1, max_size=3))
-    steps = []
-    for size in range(len(inputs), len(inputs) + draw(st.integers(1, 12))):
-        name = draw(st.sampled_from([*ONE, *TWO]))
-        operands = [draw(st.integers(0, size - 1))]
-        if name in TWO:
-            operands.append(draw(st.one_of(st.integers(0, size - 1), st.floats(-2.0, 2.0))))
-            if draw(st.booleans()):
-                operands.reverse()
-        steps.append((name, operands))
-    return inputs, steps
-
-
-def run(steps, inputs, functions):
-    values = list(inputs)
-    for name, operands in steps:
-        step = ONE[name] if name in ONE else TWO[name]
-        values.append(step(functions, *(values[o] if isinstance(o, int) else o for o in operands)))
-    return values
-
-
-def reference(steps, inputs):
-    """The last value and its gradient at 60 digits, by central differences."""
-    with mpmath.mp.workdps(90):
-        point = [mpf(x) for x in inputs]
-        step = mpf(10) ** -30
-        gradient = []
-        for k in range(len(point)):
-            above, below = list(point), list(point)
-            above[k] += step
-            below[k] -= step
-            gradient.append((run(steps, above, exact)[-1] - run(steps, below, exact)[-1]) / (2 * step))
-        return run(steps, point, exact)[-1], gradient
-
-
-def conditioned(steps, inputs):
-    """No hypot or atan2 near 0, no branch cut and no kink: there differences, and rounding, tell nothing."""
-    values = run(steps, inputs, recording)
-    for name, operands in steps:
-        a, b = [*(values[o] if isinstance(o, int) else o for o in operands), 0.0][:2]
-        if name in ("hypot", "atan2") and (math.hypot(a, b) < 0.1 or (name == "atan2" and b < 0.1)):
-            return False
-        if name in KINKS and abs(a - b) < 1e-6:
-            return False
-    return all(abs(v) < 1e3 for v in values)
 
 
 @pytest.mark.slow
@@ -139,3 +62,31 @@ def test_a_program_replays_elsewhere(graph, elsewhere):
     together = program.batch([moved, inputs, moved])
     np.testing.assert_array_equal(together[0][0], together[0][2])
     np.testing.assert_array_equal(together[1][0], together[1][2])
+
+
+# How many random graphs to second order: 10,000 with GRADMARK_GRAPHS=10000.
+GRAPHS = int(os.environ.get("GRADMARK_GRAPHS", "200"))
+
+
+@pytest.mark.slow
+@settings(max_examples=GRAPHS, deadline=None)
+@given(graphs(), st.lists(st.floats(-1.0, 1.0), min_size=3, max_size=3))
+def test_second_derivatives_agree(graph, drawn):
+    """Hessian-vector products of programs, in every mode, and of functions: with each other and with 50 digits."""
+    inputs, steps = graph
+    direction = drawn[: len(inputs)]
+    assume(conditioned(steps, inputs))
+    tape = tapegrad.Tape()
+    xs = [tape.var(x) for x in inputs]
+    program = tape.freeze(xs, run(steps, xs, recording)[-1])
+    products = program.gradient().tangent()([*inputs, *direction])
+    exact_products = second_reference(steps, inputs, direction)
+    scale = 1e-8 * max(1.0, *(abs(float(p)) for p in exact_products))
+    assert [abs(float(e) - p) <= scale for e, p in zip(exact_products, products, strict=True)] == [True] * len(inputs)
+    others = [
+        program.tangent().gradient()([*inputs, *direction])[: len(inputs)],
+        program.gradient().gradient()([*inputs, *direction]),
+        tapegrad.hvp(lambda x: run(steps, x, recording)[-1], (inputs,), (direction,))[0],
+    ]
+    for other in others:
+        np.testing.assert_allclose(other, products, rtol=1e-9, atol=scale)

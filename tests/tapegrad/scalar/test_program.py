@@ -50,6 +50,23 @@ def test_one_input_and_one_output_are_numbers():
     assert (values.tolist(), gradients.tolist()) == ([1.0, 4.0], [2.0, 4.0])
 
 
+def test_a_program_called_with_variables_is_recorded():
+    program = frozen(mixed, 1.0, 2.0)
+    tape = Tape()
+    x = tape.var(0.5)
+    y = program([x * 2.0, -1.0]) * x
+    tape.backward(y)
+    value, gradient = program.value_and_grad([1.0, -1.0])
+    assert (y.value, x.grad) == (value * 0.5, pytest.approx(value + 0.5 * 2.0 * gradient[0], rel=1e-15))
+    again = tape.freeze(x, y)
+    assert again(0.25) == program([0.5, -1.0]) * 0.25
+    assert program([tape.const(1.0), -1.0]) == value
+    guarded = frozen(branchy, 2.0)
+    with pytest.raises(GuardError):
+        guarded([x])
+    assert tape.freeze(x, guarded([x + 1.0])).stats().guards == 1
+
+
 def test_several_outputs_give_a_jacobian():
     program = frozen(lambda x, y: [x * y, x, x.value + 0 * y, x + y * y], 2.0, 3.0)
     values, jacobian = program.value_and_grad([4.0, 5.0])
@@ -354,7 +371,7 @@ def test_wrong_inputs():
         with pytest.raises(tapegrad.OperandError):
             program(wrong)
     with pytest.raises(tapegrad.ConversionError):
-        program([Tape().var(1.0), 2.0])
+        program.value_and_grad([Tape().var(1.0), 2.0])
     for wrong in (3.0, None, np.array(3.0)):
         with pytest.raises(InputError, match="expected a sequence of 2 numbers"):
             program(wrong)

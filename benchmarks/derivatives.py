@@ -1,0 +1,298 @@
+"""Derivatives of the scalar engine beside their promises, and beside CasADi.
+
+    python benchmarks/derivatives.py [--rounds 5] [--json FILE]
+
+One process per engine, fresh in each round, rounds interleaved; what is shown is the floor, the fastest block of all
+rounds, and ratios of floors. An engine that is not installed, or cannot do the work, says so.
+"""
+
+import argparse
+import itertools
+import json
+import subprocess
+import sys
+import time
+
+TERMS = 1000
+VARIABLES = 1000
+COEFFICIENTS = [1.0 / (k + 1) for k in range(TERMS)]
+POINT = 0.999
+SPARSE = 10_000  # variables of the tridiagonal map
+DENSE = 1000  # and of the one whose dense Jacobian is measured
+BLOCK_NS = 5_000_000  # a timed block lasts at least this long
+BLOCKS = 30
+
+
+# ---- the work ----------------------------------------------------------------------------------------------------
+
+
+def polynomial(xs):
+    total = 0.0
+    for c in COEFFICIENTS:
+        total = total * xs[0] + c
+    return total
+
+
+def rosenbrock(xs):
+    total = 0.0
+    for x, y in itertools.pairwise(xs):
+        total = total + 100.0 * (y - x * x) ** 2 + (1.0 - x) ** 2
+    return total
+
+
+def tridiagonal(xs):
+    """Broyden's: each output depends on an input and its neighbours."""
+    padded = [0.0, *xs, 0.0]
+    return [
+        (3.0 - 2.0 * x) * x - before - 2.0 * after + 1.0
+        for before, x, after in zip(padded, padded[1:], padded[2:], strict=False)
+    ]
+
+
+WORK = {"polynomial": (polynomial, 1), "rosenbrock": (rosenbrock, VARIABLES)}
+ROWS = ("value", "gradient", "jvp", "hvp")
+
+
+def point_of(count):
+    return [POINT] if count == 1 else [0.5 + k / count for k in range(count)]
+
+
+def direction_of(count):
+    return [1.0 if k % 2 == 0 else -0.5 for k in range(count)]
+
+
+def floor_ns(run):
+    """The fastest block's mean time per call, warmed up."""
+    run()
+    count, elapsed = 1, 0
+    while elapsed < BLOCK_NS:
+        count *= 2
+        start = time.perf_counter_ns()
+        for _ in range(count):
+            run()
+        elapsed = time.perf_counter_ns() - start
+    best = elapsed / count
+    for _ in range(BLOCKS):
+        start = time.perf_counter_ns()
+        for _ in range(count):
+            run()
+        best = min(best, (time.perf_counter_ns() - start) / count)
+    return best
+
+
+# ---- the engines: each gives a function without arguments for each row, that returns an array ---------------------
+
+
+def tapegrad(f, count):
+    import numpy
+
+    import tapegrad
+
+    tape = tapegrad.Tape()
+    xs = [tape.var(x) for x in point_of(count)]
+    program = tape.freeze(xs, f(xs))
+    tangent, hvp = program.tangent(), program.gradient().tangent()
+    point = numpy.array(point_of(count))
+    both = numpy.array([*point_of(count), *direction_of(count)])
+    return {
+        "value": lambda: program(point),
+        "gradient": lambda: program.value_and_grad(point)[1],
+        "jvp": lambda: tangent(both),
+        "hvp": lambda: hvp(both),
+    }
+
+
+def casadi(f, count):
+    import casadi
+    import numpy
+
+    x, d = casadi.SX.sym("x", count), casadi.SX.sym("d", count)
+    y = f([x[k] for k in range(count)])
+    gradient = casadi.gradient(y, x)
+    point, direction = numpy.array(point_of(count)), numpy.array(direction_of(count))
+
+    def buffered(outputs, size):
+        """All that CasADi only points to is kept by the closure."""
+        function = casadi.Function("f", [x, d], outputs)
+        buffer, evaluate = function.buffer()
+        result = numpy.zeros(size)
+        buffer.set_arg(0, memoryview(point))
+        buffer.set_arg(1, memoryview(direction))
+        buffer.set_res(len(outputs) - 1, memoryview(result))
+
+        def run(_kept=(function, buffer)):
+            evaluate()
+            return result
+
+        return run
+
+    return {
+        "value": buffered([y], 1),
+        "gradient": buffered([y, gradient], count),
+        "jvp": buffered([casadi.jtimes(y, x, d)], 1),
+        "hvp": buffered([casadi.jtimes(gradient, x, d)], count),
+    }
+
+
+ENGINES = {"tapegrad": tapegrad, "casadi": casadi}
+TRIDIAGONAL = "tapegrad, tridiagonal"
+
+
+# ---- one process -------------------------------------------------------------------------------------------------
+
+
+def measure(engine):
+    """The floors of one engine, in this process, and what it computed; a string where there is none."""
+    if engine == TRIDIAGONAL:
+        return measure_tridiagonal()
+    made = {}
+    for name, (f, count) in WORK.items():
+        try:
+            rows = ENGINES[engine](f, count)
+            for row in ROWS:
+                made[f"{name}, {row}"] = floor_ns(rows[row])
+                made[f"{name}, {row}, checksum"] = checksum(rows[row]())
+        except Exception as error:
+            made |= {f"{name}, {row}": f"{type(error).__name__}: {error}".splitlines()[0][:70] for row in ROWS}
+    return made
+
+
+def checksum(result):
+    """The sum of what was computed: the same for all engines, but for rounding."""
+    return result if isinstance(result, float) else float(result.sum())
+
+
+def measure_tridiagonal():
+    """A sparse Jacobian, the tangent it is made of, and dense Jacobians in reverse, in one process."""
+    import numpy
+
+    import tapegrad
+
+    def frozen(count):
+        tape = tapegrad.Tape()
+        xs = [tape.var(x) for x in point_of(count)]
+        return tape.freeze(xs, tridiagonal(xs))
+
+    program = frozen(SPARSE)
+    start = time.perf_counter_ns()
+    jacobian = program.jacobian()
+    prepared = time.perf_counter_ns() - start
+    tangent = program.tangent()
+    point = numpy.array(point_of(SPARSE))
+    both = numpy.array([*point_of(SPARSE), *direction_of(SPARSE)])
+    small = frozen(DENSE)
+    dense_point = numpy.array(point_of(DENSE))
+    exact = small.value_and_grad(dense_point)[1]
+    assert abs(small.jacobian()(dense_point) - exact).max() <= 1e-12, "the sparse Jacobian differs from the dense one"
+    return {
+        "colours": jacobian.colours,
+        "entries": jacobian.nnz,
+        "preparation": prepared,
+        "sparse": floor_ns(lambda: jacobian(point)),
+        "tangent": floor_ns(lambda: tangent(both)),
+        "value": floor_ns(lambda: program(point)),
+        "dense": floor_ns(lambda: small.value_and_grad(dense_point)),
+    }
+
+
+# ---- all of them -------------------------------------------------------------------------------------------------
+
+
+def spawn(engine):
+    command = [sys.executable, __file__, "--worker", engine]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        return {f"{name}, {row}": f"failed: {last[:60]}" for name in WORK for row in ROWS} | {"failed": last}
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def fastest(rounds):
+    """Per row the smallest of all rounds; a message stays a message."""
+    numbers = {}
+    for found in rounds:
+        for name, value in found.items():
+            old = numbers.get(name, value)
+            numbers[name] = min(old, value) if not isinstance(value, str) and not isinstance(old, str) else value
+    return numbers
+
+
+def show(floors):
+    for name, (_, count) in WORK.items():
+        print(f"\n{name}, {count} variable{'s' * (count > 1)}\n{'µs':>14}{''.join(f'{row:>12}' for row in ROWS)}")
+        for engine in ENGINES:
+            values = [floors[engine][f"{name}, {row}"] for row in ROWS]
+            shown = values[0] if isinstance(values[0], str) else "".join(f"{value / 1e3:12.3f}" for value in values)
+            print(f"{engine:14}{shown}")
+    sparse = floors[TRIDIAGONAL]
+    if "failed" in sparse:
+        print(f"\ntridiagonal map: {sparse['failed']}")
+        return
+    print(f"\ntridiagonal map of {SPARSE} variables: {sparse['entries']} entries, {sparse['colours']} colours")
+    for row in ("value", "tangent", "sparse", "preparation"):
+        print(f"{row:14}{sparse[row] / 1e3:12.1f} µs")
+    print(f"{'dense':14}{sparse['dense'] / 1e3:12.1f} µs for {DENSE} variables")
+
+
+def targets(floors):
+    """Each promise with its number: (promise, number, kept)."""
+    ours, theirs = floors["tapegrad"], floors["casadi"]
+    for name in WORK:
+        for row, base, most in (("jvp", "value", 2.0), ("hvp", "gradient", 3.0)):
+            promise = f"{name}: {row} ≤ {most:g} × the {base}"
+            values = ours[f"{name}, {row}"], ours[f"{name}, {base}"]
+            if any(isinstance(value, str) for value in values):
+                yield promise, str(values[0]), None
+            else:
+                yield promise, f"{values[0] / values[1]:.2f} ×", values[0] / values[1] <= most
+    for name in WORK:
+        for row in ROWS:
+            promise = f"{name}, {row}: no slower than CasADi's buffer interface"
+            values = ours[f"{name}, {row}"], theirs[f"{name}, {row}"]
+            if any(isinstance(value, str) for value in values):
+                yield promise, str(values[1]), None
+                continue
+            checks = ours[f"{name}, {row}, checksum"], theirs[f"{name}, {row}, checksum"]
+            assert abs(checks[0] - checks[1]) <= 1e-9 * abs(checks[1]), f"{name}, {row}: {checks} differ"
+            yield promise, f"{values[0] / values[1]:.2f} × its time", values[0] <= values[1]
+    sparse = floors[TRIDIAGONAL]
+    if "failed" in sparse:
+        yield "tridiagonal Jacobian", sparse["failed"], None
+        return
+    yield f"tridiagonal Jacobian of {SPARSE} variables: 3 colours", f"{sparse['colours']}", sparse["colours"] == 3
+    ratio = sparse["sparse"] / sparse["tangent"]
+    yield "tridiagonal Jacobian: ≤ 5 evaluations of the tangent", f"{ratio:.2f}", ratio <= 5.0
+    # a dense Jacobian in reverse costs a sweep for each output: with n variables n times n
+    extrapolated = sparse["dense"] * (SPARSE / DENSE) ** 2
+    ratio = extrapolated / sparse["sparse"]
+    yield "tridiagonal Jacobian: ≥ 300 × faster than a dense one in reverse", f"{ratio:.0f} ×", ratio >= 300
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=3, help="fresh processes per engine (default 3)")
+    parser.add_argument("--json", metavar="FILE", help="also write the floors, in nanoseconds, to FILE")
+    parser.add_argument("--worker", metavar="ENGINE", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        print(json.dumps(measure(options.worker)))
+        return
+    engines = [*ENGINES, TRIDIAGONAL]
+    rounds = {engine: [] for engine in engines}
+    for number in range(options.rounds):
+        for engine in engines:
+            print(f"\rround {number + 1} of {options.rounds}: {engine:30}", end="", file=sys.stderr, flush=True)
+            rounds[engine].append(spawn(engine))
+    print(f"\r{'':60}\r", end="", file=sys.stderr)
+    floors = {engine: fastest(made) for engine, made in rounds.items()}
+    show(floors)
+    print("\npromises")
+    for promise, number, kept in targets(floors):
+        print(f"{'not measured' if kept is None else 'kept' if kept else 'NOT KEPT':14}{promise}: {number}")
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump(floors, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()

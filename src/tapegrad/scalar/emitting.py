@@ -1,0 +1,245 @@
+# cython: cdivision=True, boundscheck=False, wraparound=False, binding=False, auto_pickle=False
+"""Emitting: from a graph to the instructions of a program, without those that nothing needs.
+
+In: a graph, and the nodes that are outputs. Out: a `Frozen`. A product that only one sum needs is part of its
+instruction.
+"""
+
+import cython
+from cython.cimports.libc.stdint import int32_t, uint8_t
+from cython.cimports.libc.stdlib import calloc, free
+from cython.cimports.tapegrad.scalar.freezing import Frozen
+from cython.cimports.tapegrad.scalar.graph import Graph
+from cython.cimports.tapegrad.scalar.opcodes import (
+    ADD,
+    BOTH,
+    BOTH_ADD,
+    BOTH_SUB,
+    CC,
+    CONSTANT,
+    CV,
+    INPUT,
+    LIVE_ADD,
+    LIVE_MUL,
+    LIVE_SUB,
+    MUL,
+    MUL_ADD,
+    MUL_SUB,
+    OPERANDS,
+    RHS_VALUE,
+    SUB,
+    THIRD_VALUE,
+    VC,
+    VV,
+)
+from cython.cimports.tapegrad.scalar.recording import Guard
+
+SEVERAL = cython.declare(cython.int, 2)
+
+
+@cython.final
+@cython.cclass
+class Emitter:
+    """Copies the nodes that are needed into a Frozen. Lives only while that is made."""
+
+    graph: Graph
+    frozen: Frozen
+    uses: cython.pointer(int32_t)  # per node: how many need it; 0 for none, negative where a sum has taken it over
+    places: cython.pointer(int32_t)  # its place in the program; -1 where it has none yet
+
+    def __cinit__(self, graph: Graph, frozen: Frozen):
+        self.graph = graph
+        self.frozen = frozen
+        count: cython.size_t = graph.size + 1
+        self.uses = cython.cast(cython.pointer(int32_t), calloc(count, 4))
+        self.places = cython.cast(cython.pointer(int32_t), calloc(count, 4))
+        if self.uses is cython.NULL or self.places is cython.NULL:
+            raise MemoryError(f"no memory for a derivative of {graph.size} operations")
+
+    def __dealloc__(self):
+        free(self.uses)
+        free(self.places)
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def need(self, node: int32_t, times: cython.int) -> cython.void:
+        if node >= 0:
+            self.uses[node] += times
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def count_uses(self) -> cython.void:
+        """How often each node is used. The caller has marked what is needed outside."""
+        graph: Graph = self.graph
+        k: cython.Py_ssize_t
+        for k in range(graph.size - 1, -1, -1):
+            if self.uses[k]:
+                self.need(graph.x[k], 1)
+                self.need(graph.y[k], 1)
+                self.need(graph.z[k], 1)
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def can_be_taken(self, node: int32_t, other: int32_t) -> cython.bint:
+        """Whether a sum with another node may compute this product itself."""
+        op: cython.int = self.graph.ops[node]
+        return self.uses[node] == 1 and op in (MUL, LIVE_MUL, BOTH) and self.graph.ops[other] != CONSTANT
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def take_over(self) -> cython.void:
+        """Marks the products that a sum computes itself: the second operand if it can, else the first."""
+        graph: Graph = self.graph
+        k: cython.Py_ssize_t
+        for k in range(graph.size):
+            if not self.uses[k] or (graph.ops[k] != ADD and graph.ops[k] != SUB):
+                continue
+            if self.can_be_taken(graph.y[k], graph.x[k]):
+                self.uses[graph.y[k]] = -1
+            elif graph.ops[k] == ADD and self.can_be_taken(graph.x[k], graph.y[k]):
+                self.uses[graph.x[k]] = -1
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def immediate(self, number: cython.double) -> int32_t:
+        frozen: Frozen = self.frozen
+        frozen.constants[frozen.constants_size] = number
+        frozen.constants_size += 1
+        return cython.cast(int32_t, frozen.constants_size - 1)
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def operand(self, node: int32_t) -> int32_t:
+        """The place of a value, or the index of a constant."""
+        if self.graph.ops[node] == CONSTANT:
+            return self.immediate(self.graph.numbers[node])
+        return self.places[node]
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def put(self, op: cython.int, lhs: int32_t, rhs: int32_t, third: int32_t) -> int32_t:
+        frozen: Frozen = self.frozen
+        index: cython.Py_ssize_t = frozen.size
+        frozen.ops[index] = cython.cast(uint8_t, op)
+        frozen.lhs[index] = lhs
+        frozen.rhs[index] = rhs
+        frozen.third[index] = third
+        frozen.size = index + 1
+        return cython.cast(int32_t, index)
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def value(self, node: int32_t) -> int32_t:
+        """The place of a node that must be a value; a constant becomes one, once."""
+        if self.places[node] < 0:
+            self.places[node] = self.put(CONSTANT, self.immediate(self.graph.numbers[node]), 0, 0)
+        return self.places[node]
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def emit(self, op: cython.int, x: int32_t, y: int32_t, z: int32_t) -> int32_t:
+        """An instruction; its place."""
+        graph: Graph = self.graph
+        third: int32_t = self.value(z) if OPERANDS[op] & THIRD_VALUE else 0
+        if not OPERANDS[op] & RHS_VALUE:
+            return self.put(op, self.places[x], 0, third)
+        left: cython.bint = graph.ops[x] != CONSTANT
+        right: cython.bint = graph.ops[y] != CONSTANT
+        form: cython.int = VV if left and right else VC if left else CV if right else CC
+        return self.put(op + form, self.operand(x), self.operand(y), third)
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def emit_sum(self, node: int32_t) -> int32_t:
+        """A sum, with the product that it has taken over."""
+        graph: Graph = self.graph
+        adds: cython.bint = graph.ops[node] == ADD
+        taken: int32_t = graph.y[node]
+        other: int32_t = graph.x[node]
+        if self.uses[taken] >= 0 and adds:
+            taken, other = other, taken
+        if self.uses[taken] >= 0:
+            return self.emit(graph.ops[node], graph.x[node], graph.y[node], -1)
+        op: cython.int = graph.ops[taken]
+        if op == MUL:
+            op = MUL_ADD if adds else MUL_SUB
+        elif op == LIVE_MUL:
+            op = LIVE_ADD if adds else LIVE_SUB
+        else:
+            op = BOTH_ADD if adds else BOTH_SUB
+        return self.emit(op, graph.x[taken], graph.y[taken], other)
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def emit_all(self) -> cython.void:
+        graph: Graph = self.graph
+        k: cython.Py_ssize_t
+        for k in range(graph.size):
+            op: cython.int = graph.ops[k]
+            node: int32_t = cython.cast(int32_t, k)
+            if op == INPUT:
+                self.places[k] = self.put(INPUT, 0, 0, 0)
+            elif op == CONSTANT:
+                self.places[k] = -1
+            elif self.uses[k] > 0:
+                if op in (ADD, SUB):
+                    self.places[k] = self.emit_sum(node)
+                else:
+                    self.places[k] = self.emit(op, graph.x[k], graph.y[k], graph.z[k])
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def guard(self, found: Guard, values: cython.pointer(int32_t)) -> cython.void:
+        """Keeps a guard of the primal."""
+        frozen: Frozen = self.frozen
+        graph: Graph = self.graph
+        lhs: int32_t = values[found.lhs] if found.lhs >= 0 else -1
+        rhs: int32_t = values[found.rhs] if found.rhs >= 0 else -1
+        if lhs >= 0 and graph.ops[lhs] == CONSTANT:
+            found.constant = graph.numbers[lhs]
+            lhs = -1
+        if rhs >= 0 and graph.ops[rhs] == CONSTANT:
+            found.constant = graph.numbers[rhs]
+            rhs = -1
+        if lhs < 0 and rhs < 0:
+            return
+        found.lhs = self.places[lhs] if lhs >= 0 else -1
+        found.rhs = self.places[rhs] if rhs >= 0 else -1
+        frozen.guards[frozen.guards_size] = found
+        frozen.guards_size += 1
+
+
+def emitted(
+    graph: Graph,
+    outputs: cython.pointer(int32_t),
+    count: cython.Py_ssize_t,
+    primal: Frozen,
+    values: cython.pointer(int32_t),
+) -> Frozen:
+    """The program of these outputs, with the guards of the primal, whose values are these nodes."""
+    frozen: Frozen = Frozen.__new__(Frozen)
+    frozen.allocate(graph.size, 2 * graph.size + 2, primal.guards_size, graph.inputs, count)
+    frozen.allocate_third()
+    emitter: Emitter = Emitter(graph, frozen)
+    k: cython.Py_ssize_t
+    for k in range(count):
+        emitter.need(outputs[k], SEVERAL)
+    for k in range(primal.guards_size):
+        if primal.guards[k].lhs >= 0:
+            emitter.need(values[primal.guards[k].lhs], SEVERAL)
+        if primal.guards[k].rhs >= 0:
+            emitter.need(values[primal.guards[k].rhs], SEVERAL)
+    emitter.count_uses()
+    emitter.take_over()
+    emitter.emit_all()
+    for k in range(primal.guards_size):
+        emitter.guard(primal.guards[k], values)
+    for k in range(count):
+        if graph.ops[outputs[k]] == CONSTANT:
+            frozen.outputs[k] = -1 - emitter.immediate(graph.numbers[outputs[k]])
+        else:
+            frozen.outputs[k] = emitter.places[outputs[k]]
+    frozen.removed = graph.size - frozen.size
+    frozen.finish()
+    return frozen

@@ -1,0 +1,4 @@
+from tapegrad.scalar.recording cimport Recording
+
+cdef class Operations(Recording):
+    pass

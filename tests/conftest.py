@@ -18,6 +18,7 @@ settings.load_profile("deterministic")
 STATE = tempfile.TemporaryDirectory(prefix="gradmark-tests-")
 os.environ["XDG_STATE_HOME"] = STATE.name
 
+THAW = gc.unfreeze
 HIDING = Path(__file__).parent / "without_peers"
 
 
@@ -32,12 +33,16 @@ def pytest_collection_finish():
     """Five thousand tests are a million objects, which each search for garbage would look at: a quarter of the time."""
     gc.collect()
     gc.freeze()
+    gc.unfreeze = gc.freeze  # what counts memory in this process would thaw them when it has done so
 
 
-def pytest_runtest_teardown():
-    """What counts memory in this process thaws all objects when it has done so."""
-    if not gc.get_freeze_count():
-        gc.freeze()
+@pytest.fixture
+def thawed(monkeypatch):
+    """Objects as a worker has them: none is frozen, and what is thawed stays so."""
+    monkeypatch.setattr(gc, "unfreeze", THAW)
+    THAW()
+    yield
+    gc.freeze()
 
 
 def pytest_runtest_setup(item):

@@ -38,7 +38,7 @@ def started(*arguments, **more):
     )
 
 
-@pytest.fixture(name="started")
+@pytest.fixture(name="started", scope="session")
 def _started():
     return started
 

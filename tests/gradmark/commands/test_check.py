@@ -1,6 +1,7 @@
 """The gate as a user has it: a baseline, a check, and what has become worse."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,11 +9,20 @@ import pytest
 FILE = Path("gradmark-baseline.json")
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory, started):
+    """A folder with a baseline of two workloads of the scalar suite and its run, counted once for all tests."""
+    folder = tmp_path_factory.mktemp("written")
+    process = started("baseline", "update", "expression", "reuse", "-e", "tapegrad", cwd=folder)
+    out, err = process.communicate()
+    assert (process.returncode, out) == (0, "gradmark-baseline.json: 3 cells, 3 changed; commit it\n"), err
+    return folder
+
+
 @pytest.fixture
-def kept(gradmark):
-    """A baseline of two cells of the scalar suite, in the current folder."""
-    called = gradmark("baseline", "update", "expression", "reuse", "-e", "tapegrad")
-    assert (called.code, called.out) == (0, "gradmark-baseline.json: 3 cells, 3 changed; commit it\n")
+def kept(gradmark, written, tmp_path):
+    """They are in the current folder."""
+    shutil.copytree(written, tmp_path, dirs_exist_ok=True)
     return FILE
 
 

@@ -217,7 +217,7 @@ def test_the_collector_is_off_inside_and_on_after(clock):
     assert gc.isenabled()
 
 
-def test_the_collector_is_on_after_an_error(clock):
+def test_the_collector_is_on_after_an_error(clock, thawed):
     with pytest.raises(ZeroDivisionError):
         time_together([Timed((lambda: 1 / 0,))], 2, 10, Watch(clock))
     assert gc.isenabled()

@@ -7,6 +7,7 @@ which records in turn.
 
 from typing import Any
 
+from tapegrad.errors import InputError
 from tapegrad.tensor.instruction import Batch, Instruction, Primitive, Tangent
 from tapegrad.tensor.namespaces import Array, namespace
 from tapegrad.tensor.nesting import namespace as _namespace  # noqa: F401  enters itself
@@ -116,7 +117,7 @@ def forwards(primitive: Primitive, values: list[Any], settings: Any, level: int)
 def pushed(i: Instruction, arrays: list[Any], tangents: list[Any], result: Array) -> Array:
     """The tangent of a result, in its shape and dtype."""
     if i.primitive.jvp is None:
-        raise NotImplementedError(f"primitive {i.primitive.name!r} has no jvp; enter it with one")
+        raise InputError(f"primitive {i.primitive.name!r} has no jvp; give it one where it is entered")
     xp, y = i.xp, result
     traced = i.tracing
     for tangent in tangents:

@@ -120,7 +120,7 @@ def casadi(f, count):
         buffer.set_arg(1, memoryview(direction))
         buffer.set_res(len(outputs) - 1, memoryview(result))
 
-        def run(_kept=(function, buffer)):
+        def run(_kept=(function, buffer, point, direction)):
             evaluate()
             return result
 

@@ -140,7 +140,7 @@ internal(
 
 operation("atan", "atan x: 1/(1 + x²)", atan(a), g * atan_slope(a), doc="The arc tangent.", bounds="1 3 4 3 8")
 internal(
-    *("atan_slope", where(abs(a) > 1e8, 1.0 / a / a, 1.0 / (1.0 + a * a)), g * (-2.0 * a * v * v)),
+    *("atan_slope", where(abs(a) > 1e8, 1.0 / a / a, 1.0 / (1.0 + a * a)), g * (-2.0 * (a * v * v))),
     note="Above 1e8, 1/(1 + x²) is 1/x² to the last bit, and x² may overflow.",
 )
 
@@ -158,7 +158,11 @@ operation("erf", "erf x: 2/√π · e^(-x²)", erf(a), g * erf_slope(a), doc="Th
 near = where(abs(a) > 30.0, 30.0, a)
 square = near * near
 internal(
-    *("erf_slope", 1.1283791670955126 * (exp(-square) - exp(-square) * square_error(near, square)), g * (-2.0 * a * v)),
+    *(
+        "erf_slope",
+        1.1283791670955126 * (exp(-square) - exp(-square) * square_error(near, square)),
+        g * (-2.0 * (a * v)),
+    ),
     note="exp would magnify the rounding of x² by x², so x² = s + t is kept in two parts: e^(-s-t) = e^-s (1 - t).\n"
     "Beyond 30 the result is 0 and the parts may overflow.",
 )

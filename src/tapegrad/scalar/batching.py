@@ -56,7 +56,7 @@ def block(
     for k in range(BLOCK):
         for i in range(n):
             values[i * BLOCK + k] = x[(first + min(k, count - 1)) * n + i]
-    forward_block(cython.address(frozen.code), values, n, frozen.size)
+    forward_block(cython.address(frozen.code), values, frozen.first, frozen.size)
     broken: Broken = nothing_broken()
     if frozen.guards_size:
         for k in range(count):

@@ -84,7 +84,7 @@ class Emitter:
     def can_be_taken(self, node: int32_t, other: int32_t) -> cython.bint:
         """Whether a sum with another node may compute this product itself."""
         op: cython.int = self.graph.ops[node]
-        return self.uses[node] == 1 and op in (MUL, LIVE_MUL, BOTH) and self.graph.ops[other] != CONSTANT
+        return node != other and self.uses[node] == 1 and op in (MUL, LIVE_MUL, BOTH)
 
     @cython.cfunc
     @cython.exceptval(check=False)
@@ -130,18 +130,33 @@ class Emitter:
 
     @cython.cfunc
     @cython.exceptval(check=False)
-    def value(self, node: int32_t) -> int32_t:
-        """The place of a node that must be a value; a constant becomes one, once."""
-        if self.places[node] < 0:
-            self.places[node] = self.put(CONSTANT, self.immediate(self.graph.numbers[node]), 0, 0)
-        return self.places[node]
+    def third_of(self, node: int32_t) -> int32_t:
+        """The operand of a node that will be the third of its instruction; -1 if it has none."""
+        graph: Graph = self.graph
+        op: cython.int = graph.ops[node]
+        if op in (ADD, SUB):
+            if self.uses[graph.y[node]] < 0:
+                return graph.x[node]
+            return graph.y[node] if self.uses[graph.x[node]] < 0 else -1
+        return graph.z[node]
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def put_constants(self) -> cython.void:
+        """Third operands must be values. Those that are constants stand behind the inputs, where nothing runs."""
+        graph: Graph = self.graph
+        k: cython.Py_ssize_t
+        for k in range(graph.size):
+            third: int32_t = self.third_of(cython.cast(int32_t, k)) if self.uses[k] > 0 else -1
+            if third >= 0 and graph.ops[third] == CONSTANT and self.places[third] < 0:
+                self.places[third] = self.put(CONSTANT, self.immediate(graph.numbers[third]), 0, 0)
 
     @cython.cfunc
     @cython.exceptval(check=False)
     def emit(self, op: cython.int, x: int32_t, y: int32_t, z: int32_t) -> int32_t:
         """An instruction; its place."""
         graph: Graph = self.graph
-        third: int32_t = self.value(z) if OPERANDS[op] & THIRD_VALUE else 0
+        third: int32_t = self.places[z] if OPERANDS[op] & THIRD_VALUE else 0
         if not OPERANDS[op] & RHS_VALUE:
             return self.put(op, self.places[x], 0, third)
         left: cython.bint = graph.ops[x] != CONSTANT
@@ -155,12 +170,10 @@ class Emitter:
         """A sum, with the product that it has taken over."""
         graph: Graph = self.graph
         adds: cython.bint = graph.ops[node] == ADD
-        taken: int32_t = graph.y[node]
-        other: int32_t = graph.x[node]
-        if self.uses[taken] >= 0 and adds:
-            taken, other = other, taken
-        if self.uses[taken] >= 0:
+        other: int32_t = self.third_of(node)
+        if other < 0:
             return self.emit(graph.ops[node], graph.x[node], graph.y[node], -1)
+        taken: int32_t = graph.x[node] if other == graph.y[node] else graph.y[node]
         op: cython.int = graph.ops[taken]
         if op == MUL:
             op = MUL_ADD if adds else MUL_SUB
@@ -176,17 +189,16 @@ class Emitter:
         graph: Graph = self.graph
         k: cython.Py_ssize_t
         for k in range(graph.size):
+            self.places[k] = self.put(INPUT, 0, 0, 0) if graph.ops[k] == INPUT else -1
+        self.put_constants()
+        for k in range(graph.size):
             op: cython.int = graph.ops[k]
-            node: int32_t = cython.cast(int32_t, k)
-            if op == INPUT:
-                self.places[k] = self.put(INPUT, 0, 0, 0)
-            elif op == CONSTANT:
-                self.places[k] = -1
-            elif self.uses[k] > 0:
-                if op in (ADD, SUB):
-                    self.places[k] = self.emit_sum(node)
-                else:
-                    self.places[k] = self.emit(op, graph.x[k], graph.y[k], graph.z[k])
+            if self.uses[k] <= 0 or op in (INPUT, CONSTANT):
+                continue
+            if op in (ADD, SUB):
+                self.places[k] = self.emit_sum(cython.cast(int32_t, k))
+            else:
+                self.places[k] = self.emit(op, graph.x[k], graph.y[k], graph.z[k])
 
     @cython.cfunc
     @cython.exceptval(check=False)

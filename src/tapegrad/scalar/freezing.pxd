@@ -19,6 +19,7 @@ cdef class Frozen:
     cdef Code code  # the arrays above, as the sweeps take them
     cdef int32_t *outputs  # the value that is the output, or -1 - i for constant i
     cdef Py_ssize_t size, inputs_size, outputs_size, constants_size, guards_size, removed, rooms
+    cdef Py_ssize_t first  # the first instruction to run; between inputs and this are constants that stay
     cdef Py_ssize_t most, most_guards  # values and guards that there is room for
 
     cdef int allocate(

@@ -99,6 +99,9 @@ class Frozen:
     def finish(self) -> cython.int:
         """What is left to do once the instructions are there."""
         assign_rooms(self)
+        self.first = self.inputs_size
+        while self.first < self.size and self.ops[self.first] == CONSTANT:
+            self.first += 1
         self.code.ops = self.ops
         self.code.lhs = self.lhs
         self.code.rhs = self.rhs

@@ -120,7 +120,7 @@ class Program:
                 values[k] = PyFloat_AS_DOUBLE(cython.cast(list, given)[k])
         else:
             memcpy(values, pointer_of(given), n * 8)
-        forward_1(cython.address(frozen.code), values, n, frozen.size)
+        forward_1(cython.address(frozen.code), values, frozen.first, frozen.size)
         broken: Broken = first_broken(frozen, values, 1, 0)
         if broken.guard < 0:
             for m in range(frozen.outputs_size):
@@ -313,7 +313,7 @@ class Program:
         return ProgramStats(
             inputs=frozen.inputs_size,
             outputs=frozen.outputs_size,
-            instrs=frozen.size - frozen.inputs_size,
+            instrs=frozen.size - frozen.first,
             constants=frozen.constants_size,
             guards=frozen.guards_size,
             removed=frozen.removed,
@@ -350,6 +350,11 @@ def instruction(program: Program, i: cython.Py_ssize_t):
     elif kinds & THIRD_VALUE:
         operands.append(frozen.third[i])
     return op, operands
+
+
+def length_of_program(program: Program):
+    """For print: how many values it has."""
+    return program.frozen.size
 
 
 def outputs(program: Program):

@@ -33,6 +33,11 @@ class Workspace:
         start: uintptr_t = (cython.cast(uintptr_t, self.memory) + 63) & ~cython.cast(uintptr_t, 63)
         self.values = cython.cast(cython.p_double, start)
         self.adjoints = self.values + frozen.size * self.points
+        i: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        for i in range(frozen.inputs_size, frozen.first):
+            for k in range(self.points):
+                self.values[i * self.points + k] = frozen.constants[frozen.lhs[i]]
 
     def __dealloc__(self):
         free(self.memory)

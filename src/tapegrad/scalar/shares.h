@@ -72,9 +72,9 @@ static const struct step STEPS[] = {
     {LIVE_MUL, 4, 5, 0},
     /* atan_slope, a */
     {CONSTANT, 2, 0, 0},
-    {MUL, 5, 0, 0},
+    {MUL, 0, 3, 0},
     {MUL, 6, 3, 0},
-    {MUL, 7, 3, 0},
+    {MUL, 5, 7, 0},
     {LIVE_MUL, 4, 8, 0},
     /* sinh, a */
     {COSH, 0, 0, 0},
@@ -96,8 +96,8 @@ static const struct step STEPS[] = {
     {LIVE_MUL, 4, 5, 0},
     /* erf_slope, a */
     {CONSTANT, 2, 0, 0},
-    {MUL, 5, 0, 0},
-    {MUL, 6, 3, 0},
+    {MUL, 0, 3, 0},
+    {MUL, 5, 6, 0},
     {LIVE_MUL, 4, 7, 0},
     /* abs, a */
     {ABS_SHARE, 0, 4, 0},

@@ -105,10 +105,9 @@ def shown_tape(tape: "Tape") -> str:
 
 def shown_program(program: "Program") -> str:
     """A program with its rules."""
-    from tapegrad.scalar.program import instruction, outputs
+    from tapegrad.scalar.program import instruction, length_of_program, outputs
 
-    stats = program.stats()
-    count = stats.inputs + stats.instrs
+    count = length_of_program(program)
     rows: list[tuple[str, ...] | None] = []
     for i in _elided(count):
         if i is None:

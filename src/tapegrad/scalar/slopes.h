@@ -11,7 +11,7 @@ UNARY(UNIT_ROOT, { EACH V[k] = sqrt((1.0 - A[k]) * (1.0 + A[k])); }, { EACH GA[k
 /* Above 1e8, 1/(1 + x²) is 1/x² to the last bit, and x² may overflow. */
 UNARY(ATAN_SLOPE,
     { EACH V[k] = fabs(A[k]) > 100000000.0 ? 1.0 / A[k] / A[k] : 1.0 / (1.0 + A[k] * A[k]); },
-    { EACH GA[k] += LIVE(G[k] * (-2.0 * A[k] * V[k] * V[k])); })
+    { EACH GA[k] += LIVE(G[k] * (-2.0 * (A[k] * V[k] * V[k]))); })
 
 /* Not 1 - tanh² x, which cancels where tanh x is near 1. */
 UNARY(TANH_SLOPE,
@@ -22,7 +22,7 @@ UNARY(TANH_SLOPE,
  * Beyond 30 the result is 0 and the parts may overflow. */
 UNARY(ERF_SLOPE,
     { EACH S[k] = -((fabs(A[k]) > 30.0 ? 30.0 : A[k]) * (fabs(A[k]) > 30.0 ? 30.0 : A[k])); MAP(exp, S, S); EACH V[k] = 1.1283791670955126 * (S[k] - S[k] * square_error(fabs(A[k]) > 30.0 ? 30.0 : A[k], (fabs(A[k]) > 30.0 ? 30.0 : A[k]) * (fabs(A[k]) > 30.0 ? 30.0 : A[k]))); },
-    { EACH GA[k] += LIVE(G[k] * (-2.0 * A[k] * V[k])); })
+    { EACH GA[k] += LIVE(G[k] * (-2.0 * (A[k] * V[k]))); })
 
 /* What abs hands on of b: b, -b, or 0 at 0. */
 BINARY(ABS_SHARE, a > 0.0 ? b : a < 0.0 ? -b : b != 0.0 ? a : 0.0, 0.0, a > 0.0 ? g : a < 0.0 ? -g : LIVE(a))

@@ -26,8 +26,6 @@ from gradmark.records import Accuracy, Param
 from gradmark.records.derivative import FACTS, SPARSE_ONES
 from gradmark.workloads.workload import Workload
 
-# Directions of numbers, at 50 digits too.
-EXACT_ALONG = f"{EXACT}, {DIRECTIONS} directions"
 DIFFERENCES = f"central differences, float64, {DIRECTIONS} directions of each input"
 # Differences that leave more doubt than this, relative to the largest of their group, are no reference: a third of the
 # tolerance of float64. Second differences lose half of what first ones keep.
@@ -58,7 +56,8 @@ def reference_of(
     if workload.kind == "scalar":
         try:
             numbers = _at_50_digits(workload, inputs, params, derivative, probes)
-            return Reference(numbers, EXACT if probes.entries else EXACT_ALONG)
+            several = "s" * (len(numbers) != 1)
+            return Reference(numbers, EXACT if probes.entries else f"{EXACT}, {len(numbers)} direction{several}")
         except (TypeError, AttributeError, ValueError, ZeroDivisionError):
             pass
     return Reference(_by_differences(workload, inputs, params, derivative, probes), DIFFERENCES)
@@ -78,17 +77,14 @@ class _Digits:
         self.point = [mp.mpf(x) for x in inputs]
         self.step = mp.mpf(10) ** STEP_EXPONENT
         self.kept: dict[tuple[bytes, ...], list[Any]] = {}
+        self.points: dict[tuple[bytes, ...], list[Any]] = {}
 
     def at(self, side: int, *directions: Vector) -> list[Any]:
         """The results a step away along all of the directions together; not numbers where it is not defined."""
         key = (bytes([side + 1]), *(direction.tobytes() for direction in directions))
         if key not in self.kept:
-            moved = self.point
-            for direction in directions:  # one after another: a sum of doubles would be rounded
-                moves = zip(moved, direction.tolist(), strict=True)
-                moved = [x + side * self.step * d if d else x for x, d in moves]
             try:
-                result = self.f(*moved)
+                result = self.f(*self._moved(side, *directions))
             except (ArithmeticError, ValueError):
                 raise NoReferenceError("the function is not defined on both sides of its inputs") from None
             numbers = [self.mp.mpmathify(y) for y in (result if isinstance(result, list | tuple) else [result])]
@@ -97,13 +93,23 @@ class _Digits:
             self.kept[key] = numbers
         return self.kept[key]
 
+    def _moved(self, side: int, *directions: Vector) -> list[Any]:
+        """The point moved along one direction after another: the sum of two would be rounded as doubles are."""
+        if not directions:
+            return self.point
+        key = (bytes([side + 1]), *(direction.tobytes() for direction in directions))
+        if key not in self.points:
+            before, step = self._moved(side, *directions[:-1]), side * self.step
+            self.points[key] = [x + step * d if d else x for x, d in zip(before, directions[-1].tolist(), strict=True)]
+        return self.points[key]
+
     def first(self, side: int, u: Vector) -> list[Any]:
         """The slopes of all results along u, to one side."""
         return [(y - z) / (side * self.step) for y, z in zip(self.at(side, u), self.at(0), strict=True)]
 
     def second(self, side: int, u: Vector, v: Vector) -> Any:
         """The mixed second derivative along u and v, to one side: 60 of the 250 digits are lost."""
-        corners = (self.at(side, u, v), self.at(side, u), self.at(side, v), self.at(0))
+        corners = (self.at(side, v, u), self.at(side, u), self.at(side, v), self.at(0))
         both, one, other, middle = (values[0] for values in corners)
         return ((both - one) - (other - middle)) / self.step**2
 

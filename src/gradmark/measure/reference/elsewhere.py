@@ -103,7 +103,7 @@ def others(workload: Workload, inputs: Sequence[Any], step: float, number: int =
 
 def direction(workload: Workload, inputs: Sequence[Any], seed: int = 2) -> list[Any]:
     """Of each input that is differentiated a change as large as itself, with either sign; None of the others."""
-    active = workload.active(inputs)
+    active = set(workload.active(inputs))
     draw = random.Random(seed)
     return [_change(x, draw) if k in active else None for k, x in enumerate(inputs)]
 

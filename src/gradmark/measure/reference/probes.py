@@ -19,6 +19,8 @@ from gradmark.records.derivative import FACTS, USUAL_DERIVATIVE
 DIRECTIONS = 3
 # Functions of numbers are compared entry by entry up to so many: each takes four evaluations at 250 digits.
 MOST_ENTRIES, MOST_SIDE, MOST_OF_RESULT = 128, 32, 500
+# Of more numbers than this one direction has to do: a function of 10,000 takes a second for an evaluation.
+MANY = 2000
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,12 @@ def probes_of(derivative: Derivative, kind: Kind, sizes: Sequence[int]) -> Probe
         groups = list(range(len(lefts)))
     elif facts.form == "result":
         lefts, rights, groups = _whole(rows, DIRECTIONS, 1), None, [0] * DIRECTIONS
+    elif kind == "scalar":
+        number = DIRECTIONS if count <= MANY else 1
+        groups = [0] * number
+        lefts, rights = _whole(rows, number, 2), _whole(count, number, 5) if matrix else None
     else:
-        blocks, groups = _blocks(sizes if kind == "tensor" else [count])
+        blocks, groups = _blocks(sizes)
         lefts, rights = (_whole(rows, len(blocks), 2), blocks) if matrix else (blocks, None)
     return Probes(entries, lefts, rights, groups, *_for_reference(derivative, lefts, rights, count, results))
 

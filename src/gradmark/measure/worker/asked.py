@@ -86,9 +86,10 @@ def result_of(
     where, form = f"engine {cell.engine!r}: result() of {with_article(derivative.name)}", FACTS[derivative.name].form
     if form == "inputs":
         parts = numbers_of(given, where, workload, inputs)
-        shapes = [np.shape(inputs[place]) for place in workload.active(inputs)]
-        for place, part, shape in zip(workload.active(inputs), parts, shapes, strict=True):
-            _refuse_shape(where, np.shape(part), shape, f" for {workload.names(len(inputs))[place]}")
+        if workload.kind == "tensor":
+            names = workload.names(len(inputs))
+            for place, part in zip(workload.active(inputs), parts, strict=True):
+                _refuse_shape(where, part.shape, inputs[place].shape, f" for {names[place]}")
         return parts
     if form == "sparse":
         return [_sparse(given, where, _matrix_shape(workload, inputs, derivative))]

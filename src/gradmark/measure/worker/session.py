@@ -60,7 +60,7 @@ def capabilities_of(name: str, engine: Engine) -> Capabilities:
 def _with_derivatives(name: str, engine: Engine, can: Capabilities) -> Capabilities:
     """What it can do. Raises for derivatives that there are not, and for an engine that cannot be told which is wanted.
 
-    An heir that has a `prepare` of its own, of gradients as it always was, and inherits the rest, has gradients.
+    An heir that has a `prepare` of its own, of gradients as it always was, has gradients.
     """
     words: Any = can.derivatives
     if not isinstance(words, Mapping) or not all(isinstance(mode, str) for mode in words.values()):
@@ -76,18 +76,13 @@ def _with_derivatives(name: str, engine: Engine, can: Capabilities) -> Capabilit
         )
     if not set(words) - {USUAL_DERIVATIVE} or takes(engine, "derivative"):
         return can
-    if _depth(engine, "prepare") < _depth(engine, "capabilities"):
+    inherited = [vars(base)["prepare"] for base in type(engine).__mro__[1:] if "prepare" in vars(base)]
+    if any("derivative" in parameters(prepare) for prepare in inherited):
         return replace(can, derivatives={name: mode for name, mode in words.items() if name == USUAL_DERIVATIVE})
     raise EngineError(
         f"engine {name!r} has {', '.join(words)}, but its prepare cannot be told which; write "
         "prepare(self, workload, inputs, params, *, derivative)"
     )
-
-
-def _depth(engine: Engine, method: str) -> int:
-    """How far up among its classes a method comes from; 0 is its own."""
-    classes = type(engine).__mro__
-    return next((depth for depth, one in enumerate(classes) if method in vars(one)), len(classes))
 
 
 def refuse_prepare(name: str, engine: Engine) -> None:

@@ -208,8 +208,8 @@ def _number(result: Any, cell: Cell) -> float:
 
 
 def _numbers(result: Any, workload: Workload, cell: Cell) -> float:
-    """Several numbers as one: their sum, each with a weight of its own."""
-    from gradmark.measure.reference.flat import weighted
+    """Several numbers as one: their sum, each with a weight of its own; one that is not finite by itself."""
+    from gradmark.measure.reference.flat import joined, weighted
 
     expected = "a list of numbers" if workload.kind == "scalar" else "one array"
     fits = isinstance(result, list | tuple) if workload.kind == "scalar" else bool(getattr(result, "shape", ()))
@@ -217,9 +217,8 @@ def _numbers(result: Any, workload: Workload, cell: Cell) -> float:
         raise _invalid(cell, f"returned {_a(result)}; with result='array' it returns {expected}")
     if not len(result):
         raise _invalid(cell, f"returned nothing in {_a(result)}; with result='array' it returns {expected}")
-    if workload.kind == "scalar":
-        return weighted([_number(y, cell) for y in result])
-    return weighted(result)
+    entries = joined([_number(y, cell) for y in result] if workload.kind == "scalar" else [result])
+    return next((float(y) for y in entries if not math.isfinite(y)), weighted(entries))
 
 
 def summed(workload: Workload) -> Workload:

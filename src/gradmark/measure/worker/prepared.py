@@ -103,7 +103,7 @@ class Prepared:
         self.derivative = self.asked(job)
         # an engine that computes in one place, or one derivative, need not be told which
         self.told: dict[str, Any] = {"device": cell.device} if takes_device(self.engine) else {}
-        if takes(self.engine, "derivative"):
+        if takes(self.engine, "derivative") and not (cell.derivative == USUAL_DERIVATIVE and self.has_usual()):
             self.told["derivative"] = self.derivative
         ready = time.perf_counter_ns()
         with lacking_operations(self.workload, cell.engine):
@@ -130,8 +130,17 @@ class Prepared:
         self, engine: Engine | None = None, workload: Workload | None = None, derivative: Derivative | None = None
     ) -> Session:
         """A new session; of another engine or workload, on the same inputs."""
-        told = self.told | ({"derivative": derivative} if derivative is not None and "derivative" in self.told else {})
+        told = self.told
+        if (
+            derivative is not None and "derivative" in told
+        ):  # else no dict is made: this is counted as the engine's memory
+            told = told | {"derivative": derivative}
         return (engine or self.engine).prepare(workload or self.workload, self.inputs, self.params, **told)
+
+    def has_usual(self) -> bool:
+        """Whether `prepare` has a default for the derivative, so that a gradient need not be asked for."""
+        known = parameters(self.engine.prepare).get("derivative")
+        return known is not None and known.default is not known.empty
 
     def copy_of_inputs(self) -> list[Any]:
         """The inputs as they are now, laid out in memory alike."""

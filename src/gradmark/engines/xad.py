@@ -60,7 +60,7 @@ class Xad:
 
         def forward() -> None:
             nonlocal xs, y
-            xs = begun(tape, inputs)
+            xs = begun(tape, inputs, xs)
             y = f(OPS, *xs, **params)
             tape.registerOutput(y)
 
@@ -81,8 +81,11 @@ class Xad:
         )
 
 
-def begun(tape: Any, inputs: Sequence[float]) -> list[Any]:
-    """The variables of a new recording on this tape."""
+def begun(tape: Any, inputs: Sequence[float], before: list[Any]) -> list[Any]:
+    """The variables of a new recording on this tape.
+
+    Those of the recording before are gone by then: variables that end later give places back that are the new ones'.
+    """
     if not tape.isActive():
         active = xad.adj_1st.Tape.getActive()
         if active is not None:
@@ -90,6 +93,7 @@ def begun(tape: Any, inputs: Sequence[float]) -> list[Any]:
         tape.activate()
     tape.clearAll()
     xs = [xad.adj_1st.Real(x) for x in inputs]
+    before.clear()
     for x in xs:
         tape.registerInput(x)
     tape.newRecording()
@@ -112,7 +116,7 @@ def derived(
         return [_slope(y) for y in (result if isinstance(result, list) else [result])]
 
     def recorded() -> tuple[list[Any], list[Any]]:
-        xs = begun(tape, inputs)
+        xs = begun(tape, inputs, [])
         result = workload.function(OPS, *xs, **params)
         ys = result if isinstance(result, list) else [result]
         for y in ys:

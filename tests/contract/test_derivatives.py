@@ -18,7 +18,8 @@ FUNCTIONAL = ["gradient", "jvp", "vjp", "jacobian", "hvp", "hessian"]
 # What each has, so that one that disappears is noticed; all others have gradients, or nothing.
 HAVE = {
     "finite-difference": FUNCTIONAL,
-    "tapegrad": ["gradient", "jacobian"],
+    "tapegrad": FUNCTIONAL,
+    "tapegrad:program": ["gradient", "jvp", "vjp", "hvp", "sparse-jacobian", "sparse-hessian"],
     "manual": ["gradient", "jvp", "hvp", "sparse-jacobian", "sparse-hessian"],
     "torch": FUNCTIONAL,
     "torch:compile": FUNCTIONAL,

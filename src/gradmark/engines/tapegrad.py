@@ -12,14 +12,30 @@ import numpy as np
 import tapegrad
 from gradmark.engines.floats import FLOATS
 from gradmark.engines.protocol import Capabilities, Derivative, Session, bound, namespace
-from gradmark.records import DerivativeName, Param, TapeSize
-from gradmark.records.derivative import USUAL_DERIVATIVE
+from gradmark.records import DerivativeName, Param, Sparsity, TapeSize
+from gradmark.records.derivative import FACTS, USUAL_DERIVATIVE
 from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS, TENSOR_FUNCTIONS
 from gradmark.workloads.workload import Workload
 from tapegrad import plain, tensor
 
-# Rows of a Jacobian one after another, a sweep for each.
-MODES: Mapping[DerivativeName, str] = {"gradient": "rev", "jacobian": "rev"}
+# A dense Jacobian is computed forward or in reverse, whichever has fewer passes.
+MODES: Mapping[DerivativeName, str] = {
+    "gradient": "rev",
+    "jvp": "fwd",
+    "vjp": "rev",
+    "jacobian": "fwd or rev",
+    "hvp": "fwd-over-rev",
+    "hessian": "fwd-over-rev",
+}
+# Programs are derived once. Their matrices are sparse, and as full ones no other.
+MODES_OF_PROGRAMS: Mapping[DerivativeName, str] = {
+    "gradient": "rev",
+    "jvp": "fwd",
+    "vjp": "rev",
+    "hvp": "fwd-over-rev",
+    "sparse-jacobian": "coloured",
+    "sparse-hessian": "coloured",
+}
 GRADIENT = Derivative()
 
 
@@ -36,30 +52,68 @@ def size_of(tape: tapegrad.Tape) -> TapeSize:
     )
 
 
-def jacobian_session(
+def functional_session(
     workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param], derivative: Derivative
 ) -> Session:
-    """`tapegrad.jacobian`, of the list of numbers, or by one array after another."""
-    active, rows = workload.active(inputs), prod(derivative.shape)
-    steps: list[Callable[[], Any]]
-    if workload.kind == "scalar":
-        ops = operations(float)
-        jacobian = tapegrad.jacobian(lambda xs: workload.function(ops, *xs, **params))
-        steps, primal = [lambda: jacobian(inputs)], bound(workload, FLOATS, inputs, params)
-    else:
-        ops = namespace({name: getattr(tensor, name) for name in TENSOR_FUNCTIONS}, "tapegrad")
-        f = partial(workload.function, ops, **params)
-        steps, primal = [partial(tapegrad.jacobian(f, place), *inputs) for place in active], partial(f, *inputs)
-    computed: list[Any] = []
+    """A derivative by tapegrad's transforms: of the list of numbers, or of the arrays that vary."""
+    scalar, active = workload.kind == "scalar", workload.active(inputs)
+    points = (inputs,) if scalar else tuple(inputs[place] for place in active)
+    tangents = (list(derivative.tangents),) if scalar else tuple(derivative.tangents)
+    of_numbers, of_arrays = operations(float), namespace({n: getattr(tensor, n) for n in TENSOR_FUNCTIONS}, "tapegrad")
+
+    def f(*varying: Any) -> Any:
+        if scalar:
+            return workload.function(of_numbers, *varying[0], **params)
+        every = list(inputs)
+        for place, array in zip(active, varying, strict=True):
+            every[place] = array
+        return workload.function(of_arrays, *every, **params)
+
+    compute = transformed(f, points, tangents, derivative)
+    computed: Any = None
 
     def total() -> None:
-        computed[:] = [step() for step in steps]
+        nonlocal computed
+        computed = compute()
+
+    def result() -> Any:
+        form, rows = FACTS[derivative.name].form, prod(derivative.shape)
+        if form == "result":
+            return np.asarray(computed)
+        if form == "inputs":
+            return list(computed[0]) if scalar else [np.asarray(part) for part in computed]
+        if derivative.name == "jacobian":
+            return np.concatenate([np.asarray(part).reshape(rows, -1) for part in computed], axis=1)
+        return np.asarray(computed) if scalar else joined(computed, points)
 
     return Session(
-        primal=primal,
-        total=total,
-        result=lambda: np.concatenate([part.reshape(rows, -1) for part in computed], axis=1),
+        primal=bound(workload, FLOATS, inputs, params) if scalar else partial(f, *points), total=total, result=result
     )
+
+
+def transformed(
+    f: Callable[..., Any], points: tuple[Any, ...], tangents: tuple[Any, ...], derivative: Derivative
+) -> Callable[[], Any]:
+    """The derivative of f at these points, as they are when it is called."""
+    match derivative.name:
+        case "jvp":
+            return lambda: tapegrad.jvp(f, points, tangents)[1]
+        case "vjp":
+            return lambda: tapegrad.vjp(f, *points)[1](derivative.cotangent)
+        case "hvp":
+            return lambda: tapegrad.hvp(f, points, tangents)
+        case "jacobian":
+            parts = [tapegrad.jacobian(f, place) for place in range(len(points))]
+            return lambda: [part(*points) for part in parts]
+        case _ if len(points) == 1 and isinstance(points[0], list):
+            return partial(tapegrad.hessian(f), *points)
+        case _:
+            return partial(tapegrad.hessian(lambda arrays: f(*arrays)), points)
+
+
+def joined(blocks: Sequence[Sequence[Any]], points: Sequence[Any]) -> Any:
+    """A Hessian as one matrix, from a block for each pair of arrays."""
+    return np.block([[np.asarray(b).reshape(x.size, -1) for b in row] for row, x in zip(blocks, points, strict=True)])
 
 
 def tensor_session(workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Session:
@@ -138,7 +192,7 @@ class Tapegrad:
     ) -> Session:
         """Closures over bound methods: an attribute less to look up in each call."""
         if derivative.name != USUAL_DERIVATIVE:
-            return jacobian_session(workload, inputs, params, derivative)
+            return functional_session(workload, inputs, params, derivative)
         if workload.kind == "tensor":
             return tensor_session(workload, inputs, params)
         tape = tapegrad.Tape()
@@ -255,6 +309,43 @@ class TapegradPlain:
         )
 
 
+def derived_session(
+    program: tapegrad.Program, primal: Callable[[], Any], inputs: Sequence[float], derivative: Derivative
+) -> Session:
+    """A derivative of a program: a program of its own, or a sparse matrix that was prepared."""
+    compute: Callable[[Any], Any]
+    along: Sequence[float] = derivative.tangents
+    sparsity: Callable[[], Sparsity] | None = None
+    if derivative.name in ("sparse-jacobian", "sparse-hessian"):
+        matrix = program.jacobian() if derivative.name == "sparse-jacobian" else program.hessian()
+        compute, sparsity = matrix, lambda: Sparsity(nonzeros=matrix.nnz, colours=matrix.colours)
+    elif derivative.name == "jvp":
+        compute = program.tangent()
+    elif derivative.name == "hvp":
+        compute = program.gradient().tangent()
+    elif derivative.shape:
+        compute, along = program.gradient(), [float(weight) for weight in derivative.cotangent]
+    else:
+        gradient, weight = program.gradient(), float(derivative.cotangent)
+        compute = lambda point: weight * gradient(point)  # noqa: E731
+    form, point = FACTS[derivative.name].form, [*inputs, *along]
+    computed: Any = None
+
+    def move(new: Sequence[float]) -> None:
+        point[: len(new)] = new
+
+    def total() -> None:
+        nonlocal computed
+        computed = compute(point)
+
+    def result() -> Any:
+        if form == "sparse":
+            return computed
+        return np.asarray(computed) if form == "result" else [float(entry) for entry in computed]
+
+    return Session(primal=primal, total=total, result=result, move=move, sparsity=sparsity)
+
+
 class TapegradProgram:
     """Recorded and frozen once, then replayed. Value and gradient come from one call, so backward is derived."""
 
@@ -262,14 +353,24 @@ class TapegradProgram:
 
     def capabilities(self) -> Capabilities:
         """Freezing is its compilation."""
-        return Capabilities(compiled=True)
+        return Capabilities(compiled=True, derivatives=MODES_OF_PROGRAMS)
 
-    def prepare(self, workload: Workload, inputs: Sequence[float], params: Mapping[str, Param]) -> Session:
-        """Records and freezes."""
+    def prepare(
+        self,
+        workload: Workload,
+        inputs: Sequence[float],
+        params: Mapping[str, Param],
+        *,
+        derivative: Derivative = GRADIENT,
+    ) -> Session:
+        """Records and freezes; of another derivative than the gradient, its program."""
         tape = tapegrad.Tape()
         xs = [tape.var(v) for v in inputs]
         y = workload.function(operations(tape.const), *xs, **params)
         program = tape.freeze(xs, y)
+        primal = bound(workload, FLOATS, inputs, params)
+        if derivative.name != USUAL_DERIVATIVE:
+            return derived_session(program, primal, inputs, derivative)
         evaluate, value_and_grad = program.__call__, program.value_and_grad
         gradient: Any = None
 
@@ -286,7 +387,7 @@ class TapegradProgram:
             saved_bytes=stats.nbytes + 16 * (stats.inputs + stats.instrs),
         )
         return Session(
-            primal=bound(workload, FLOATS, inputs, params),
+            primal=primal,
             forward=lambda: evaluate(inputs),
             total=total,
             gradients=lambda: [float(g) for g in gradient],

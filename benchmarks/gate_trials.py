@@ -49,13 +49,29 @@ OTHER_ROWS = 2
 HONEST = "from gradmark.engines.tapegrad import Tapegrad\n\n\nclass Subject(Tapegrad):\n    name = 'subject'\n"
 # Only on one row: the others must not be accused.
 PLANTED = """\
+import time
 from gradmark.engines.tapegrad import Tapegrad
-from gradmark.revisions.faults import Faulty, Slower
+from gradmark.revisions.faults import Faulty
 
 
-class Planted({base}):
-    share = 0.08
+clock = time.perf_counter_ns
+tick = min(-(clock() - clock()) for _ in range(1000))
 
+
+def slowed(call):
+    # by 8 % of what each call takes, whatever the machine does; what the clock itself takes is part of it
+    def slow():
+        start = clock()
+        call()
+        now = clock()
+        until = now + 0.08 * (now - start) - 3 * tick
+        while clock() < until:
+            pass
+
+    return slow
+
+
+class Planted(Faulty):
     def faults(self, session, forward, backward):
 {body}
 
@@ -68,22 +84,19 @@ class Subject(Tapegrad):
         return chosen.prepare(workload, inputs, params)
 """
 BODIES = {
-    "8 % slower": ("Slower", "        return super().faults(session, forward, backward)"),
+    "8 % slower": "        return {'forward': slowed(forward), 'backward': slowed(backward)}",
     "gradient off by 1e-9": (
-        "Faulty",
-        "        read = session.gradients\n        return {'gradients': lambda: [g * (1 + 1e-9) for g in read()]}",
+        "        read = session.gradients\n        return {'gradients': lambda: [g * (1 + 1e-9) for g in read()]}"
     ),
     "an allocation more": (
-        "Faulty",
-        "        def more():\n            bytes(600)\n            forward()\n        return {'forward': more}",
+        "        def more():\n            bytes(600)\n            forward()\n        return {'forward': more}"
     ),
     "64 bytes kept": (
-        "Faulty",
         "        kept = [None]\n"
         "        def keep():\n"
         "            kept[0] = (kept[0], None, None)  # a tuple of three has 64 bytes\n"
         "            forward()\n"
-        "        return {'forward': keep}",
+        "        return {'forward': keep}"
     ),
 }
 # The metrics of which one must say it.
@@ -170,9 +183,8 @@ def planted(number: int, folder: Path, kind: str) -> dict[str, Any]:
         begun = repository.call("baseline", "update")
         if begun["code"]:
             return {"what": "baseline update", "rows": [row], **begun}
-    base, body = BODIES[what]
     (folder / "subject.py").write_text(
-        PLANTED.format(base=base, body=body, workload=row.split("/")[0], params=params_of(row))
+        PLANTED.format(body=BODIES[what], workload=row.split("/")[0], params=params_of(row))
     )
     called = repository.call("check", *(["--against", "HEAD"] if against else []))
     said = [match for line in called["lines"] if (match := re.match(r"fail\s+(\S+)@\S+ (\w+):", line))]

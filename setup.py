@@ -120,8 +120,8 @@ PILOT = Extension(
     extra_compile_args=[] if sys.platform == "win32" else ["-O2", "-fno-tree-vectorize", "-falign-functions=64"],
 )
 
-setup(
-    ext_modules=cythonize([PILOT, SPECIAL], **COMMON)
+COMPILED = (
+    cythonize([PILOT, SPECIAL], **COMMON)
     + cythonize(CORE, compiler_directives={"annotation_typing": False}, **COMMON)
     + cythonize(RULES, compiler_directives={"binding": False}, **COMMON)
     + cythonize(
@@ -146,3 +146,16 @@ setup(
         **COMMON,
     )
 )
+
+
+def remove_leftovers() -> None:
+    """Removes what an older checkout compiled and this one does not: it would be imported before the Python file."""
+    names = {module.name for module in COMPILED}
+    for path in Path("src").rglob("*"):
+        module = ".".join(path.relative_to("src").with_name(path.name.partition(".")[0]).parts)
+        if path.suffix in (".so", ".pyd") and module not in names:
+            path.unlink()
+
+
+remove_leftovers()
+setup(ext_modules=COMPILED)

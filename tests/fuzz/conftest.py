@@ -1,5 +1,6 @@
 """What fuzzed tests share."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,15 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(autouse=True)
+def _usual_depth():
+    """The command has Python's own limit; libraries of other tests in this process raise it (tinygrad: 10,000)."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(1000)
+    yield
+    sys.setrecursionlimit(before)
 
 
 @pytest.fixture(scope="module")

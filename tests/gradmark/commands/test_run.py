@@ -491,16 +491,16 @@ def test_a_derivative_that_there_is_not_is_wrong_usage(gradmark):
 
 @pytest.mark.slow
 def test_a_derivative_is_measured_beside_its_gradient(gradmark, quick):
-    asked = ["run", "rosenbrock/n=10", "-d", "gradient", "-d", "hvp", "-e", "finite-difference", "-e", "tapegrad"]
+    asked = ["run", "rosenbrock/n=10", "-d", "gradient", "-d", "hvp", "-e", "tapegrad", "-e", "tapegrad:fresh"]
     called = gradmark(*asked, *quick)
     assert called.code == 0, called.err
     _, run = only_run(".gradmark/runs")
     assert {m.cell.id: (m.status, m.message, m.mode) for m in run.measurements} == {
-        "rosenbrock/n=10@finite-difference": ("ok", "", "differences"),
         "rosenbrock/n=10@tapegrad": ("ok", "", "rev"),
-        "rosenbrock/n=10/derivative=hvp@finite-difference": ("ok", "", "differences"),
-        "rosenbrock/n=10/derivative=hvp@tapegrad": (
-            "unsupported", "tapegrad has no hvp: it has gradient, jacobian", ""
+        "rosenbrock/n=10@tapegrad:fresh": ("ok", "", ""),
+        "rosenbrock/n=10/derivative=hvp@tapegrad": ("ok", "", "fwd-over-rev"),
+        "rosenbrock/n=10/derivative=hvp@tapegrad:fresh": (
+            "unsupported", "tapegrad:fresh has no hvp: it has gradient only", ""
         ),
     }  # fmt: skip
 

@@ -7,6 +7,7 @@ import casadi
 import numpy as np
 
 from gradmark.engines.protocol import Capabilities, Derivative, Session, namespace
+from gradmark.errors import UnsupportedError
 from gradmark.records import DerivativeName, Param, Sparsity, TapeSize
 from gradmark.records.derivative import FACTS, USUAL_DERIVATIVE
 from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS
@@ -137,7 +138,7 @@ def _expression(name: DerivativeName, y: Any, x: Any, v: Any) -> Any:
             return casadi.densify(casadi.hessian(y, x)[0])
         case "sparse-hessian":
             return casadi.hessian(y, x)[0]
-    raise NotImplementedError(name)  # not in MODES, so never planned
+    raise UnsupportedError(f"casadi has no {name}")
 
 
 def _sparse(numbers: Any, sparsity: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradmark.engines.protocol import Derivative
+from gradmark.errors import UnsupportedError
 from gradmark.records import DerivativeName, Param
 from gradmark.records.derivative import FACTS, USUAL_DERIVATIVE
 from gradmark.workloads.workload import Workload
@@ -156,4 +157,4 @@ def _computing(
         case "hessian":
             hessian = library.jacfwd(library.jacrev(f, argnums=every), argnums=every)
             return lambda xs, _along: hessian(*xs), MODES["hessian"]
-    raise NotImplementedError(derivative.name)  # not in MODES, so never planned
+    raise UnsupportedError(f"no {derivative.name}: it has {', '.join(MODES)}")

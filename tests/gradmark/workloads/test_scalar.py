@@ -1,14 +1,18 @@
 """The scalar suite: every workload is differentiable where it is used, and counts its operations rightly."""
 
 import math
+import sys
 
 import pytest
 
 import tapegrad
 from gradmark.engines.floats import FLOATS
+from gradmark.engines.protocol import namespace
 from gradmark.engines.tapegrad import operations
 from gradmark.measure.reference.exact import exact_gradient
 from gradmark.workloads.lookup import available
+from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS
+from tapegrad import plain
 
 # The gradient of an operator at 50 points is 50 times 100 evaluations with 250 digits.
 CELLS = [
@@ -17,6 +21,8 @@ CELLS = [
     if w.suite in ("scalar", "operators") and w.kind == "scalar"
     for params in w.points()
 ]
+
+OPERATIONS_TO_READ = namespace({name: getattr(plain, name, float) for name in SCALAR_FUNCTIONS}, "tapegrad:plain")
 
 
 def recorded(workload, params):
@@ -42,6 +48,16 @@ def test_value_gradient_and_count(workload, params):
         assert tape.stats().instrs == declared // 100
     elif workload.suite == "scalar":
         assert tape.stats().instrs == declared
+
+
+@pytest.mark.parametrize(("workload", "params"), CELLS, ids=lambda part: getattr(part, "name", None) or str(part))
+def test_no_number_is_subnormal(workload, params):
+    """Subnormal numbers cost some processors twenty cycles, at some times and not at others: no time would repeat."""
+    tape = plain.Tape()
+    xs = [tape.var(x) for x in workload.draw(0, params)]
+    tape.backward(workload.function(OPERATIONS_TO_READ, *xs, **params))
+    subnormal = [number for number in (*tape.values, *tape.adjoints) if 0 < abs(number) < sys.float_info.min]
+    assert subnormal == []
 
 
 def test_the_suite_has_what_it_promises():

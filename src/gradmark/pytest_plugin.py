@@ -57,7 +57,7 @@ def gradmark(request: pytest.FixtureRequest) -> "Callable[..., Measurement]":
             )
         row = Selected(wanted, {key: [value] for key, value in point.items()}, [dtype or wanted.dtypes[0]])
         asked = [derivative or wanted.usual_derivatives[0]]
-        settings = Settings(processes=processes)
+        settings = Settings(processes=processes, huge_pages=False)
         planned = plan.make_plan(
             plan.Request([row], [engine], derivatives=asked), settings, process.run, verb="pytest", stop=process.end_all
         )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from gradmark.records import Machine, Measurement, Number, Phase
-from gradmark.records.pilots import CALM, CORE, having_a_say
+from gradmark.records.pilots import CALM, CLOCK, CORE, having_a_say
 from gradmark.records.times import PARTS, WHOLE, is_timed
 
 # Two runs whose pilots differ by no more were on one machine: the reference itself is known to 0.1 to 0.3 %.
@@ -34,7 +34,7 @@ def machine(measurements: Sequence[Measurement]) -> Machine:
     samples = [sample for m in measurements for sample in m.samples]
     seen = {word: sum(sample.watched_ns.get(word, 0.0) for sample in samples) for word in ("calm", "slow")}
     phases = [phase for sample in samples for phase in sample.phases.values() if phase.watched]
-    whole, core = sum(seen.values()), [phase.reference[CORE] for phase in phases if CORE in phase.reference]
+    whole, core = sum(seen.values()), [phase.reference[CLOCK] for phase in phases if CLOCK in phase.reference]
     return Machine(
         calm=seen["calm"] / whole if whole else None,
         slowness=_slowness(phases),

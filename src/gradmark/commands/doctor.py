@@ -221,7 +221,7 @@ def noise(seconds: float) -> list[Check]:
     from gradmark.revisions import contest
 
     cell = Cell(engine="python-floats", workload="poly", suite="scalar", params={"n": 1000})
-    settings = contest.settings_of(Settings(), contest.PAIRS)
+    settings = contest.settings_of(Settings(huge_pages=False), contest.PAIRS)
     samples: list[Sample] = []
     reference = Reference()
     with working(f"measuring noise for {seconds:g} s"):

@@ -96,6 +96,11 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
         "--instructions", is_flag=True, help="Also count machine instructions with callgrind; slow."
     ),
     "pin": click.option("--pin/--no-pin", default=True, help="Keep each worker on one core. Default: yes."),
+    "huge_pages": click.option(
+        "--huge-pages/--no-huge-pages",
+        default=False,
+        help="Let workers have huge pages: large arrays are faster, and vary more. Default: no.",
+    ),
     "store": click.option(
         "--store", type=click.Path(path_type=Path), metavar="FOLDER", help="Run files. Default: .gradmark/runs."
     ),
@@ -108,7 +113,7 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
         help="With --resume: also a run that you did not begin on this machine; it says what is run.",
     ),
 }
-HOW = ("seed", "threads", "timeout", "memory_limit", "pin", "store", "resume", "trust")
+HOW = ("seed", "threads", "timeout", "memory_limit", "pin", "huge_pages", "store", "resume", "trust")
 SAMPLING = ("quick", "processes", "memory", "instructions", *HOW)
 # Options that change what becomes of a run, not the run: they may be given with --resume.
 OF_OUTPUT = ("form", "output", "json_file", "html_file", "medians", "as_json", "store", "resume", "trust")
@@ -131,6 +136,7 @@ def settings_of(
     processes: int | None = None,
     timeout: float = 60.0,
     memory_limit: float = 8.0,
+    huge_pages: bool = False,
     **more: Any,
 ) -> Settings:
     """The settings that the options ask for.
@@ -148,6 +154,7 @@ def settings_of(
         blocks=BLOCKS_OF_FULL if full else BLOCKS,
         timeout_s=timeout,
         memory_limit_bytes=int(memory_limit * 2**30),
+        huge_pages=huge_pages,
         full=full,
         forked=quick is True and nursery.possible(),
         **more,

@@ -12,6 +12,8 @@ from typing import BinaryIO
 FOLDER = "GRADMARK_FOLDER"
 # Of Linux's prctl: a signal for when the parent ends, and orphans of one's descendants come back.
 PR_SET_PDEATHSIG, SIGKILL, PR_SET_CHILD_SUBREAPER = 1, 9, 36
+# No huge pages for this process, and for what it starts.
+PR_SET_THP_DISABLE = 41
 
 
 def private_streams() -> tuple[BinaryIO, BinaryIO]:
@@ -36,6 +38,12 @@ def end_with_parent() -> None:
 def adopt_orphans() -> None:
     """What this process starts stays below it, also if it begins a session of its own: it can be found and ended."""
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def refuse_huge_pages() -> None:
+    """Every page of memory that this process gets from now on is a small one. Whether there is a huge one for it would
+    depend on what others left free, and an array's time on where the huge ones happen to lie (decision 18)."""
+    _prctl(PR_SET_THP_DISABLE, 1)
 
 
 def _prctl(option: int, value: int) -> None:

@@ -15,6 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 # What a pilot loads: the core (integers, floating point, branches, the first cache), the last cache with the memory
 # behind it, or the clock of a device.
 CORE, MEMORY, DEVICE = "core", "memory", "device"
+# What the core's pilot takes in the middle of a run's calm moments: times are stated at the clock of these. A socket's
+# clock is at its fastest for moments only, and how fast that is differs between runs by 2 %.
+CLOCK = "clock"
 # A pilot that takes more than this many times its reference saw a machine that is not calm. A neighbour on the other
 # half of a physical core makes the core's pilot take 1.4 to 1.9 times as long. Below 1.1 lie the pilot's own scatter
 # (0.3 %) and a clock that a busy socket lowers, which is corrected. The memory's pilot scatters by a tenth and more
@@ -36,7 +39,7 @@ BUCKET = math.log(1.001)
 
 Pair = tuple[float, float]  # before and after a block, nanoseconds
 Pilots = Mapping[str, Sequence[Pair]]  # by what they load; as many pairs as blocks
-Levels = Mapping[str, float]  # by what they load: what a pilot takes, nanoseconds
+Levels = Mapping[str, float]  # by what they load: what a pilot takes on a calm machine, nanoseconds; and `CLOCK`
 
 
 def is_calm(looked: Mapping[str, float], reference: Levels) -> bool:
@@ -68,18 +71,19 @@ def calm_blocks(pilots: Pilots, reference: Levels, count: int) -> list[int]:
 
 
 def corrected(block_ns: Sequence[float], pilots: Pilots, reference: Levels) -> list[float]:
-    """The calm blocks, as they would be at the clock at which the core's pilot takes its reference.
+    """The calm blocks, as they would be at the clock of the run's calm moments.
 
     The faster of the two pilots corrects: what slowed one of them alone was no clock. Without it a clock that a busy
     socket lowers by 10 % moves every time by 10 %.
 
-    >>> corrected([105.0, 190.0], {"core": [(10.5, 10.6), (10.0, 16.0)]}, {"core": 10.0})
+    >>> corrected([105.0, 190.0], {"core": [(10.5, 10.6), (10.0, 16.0)]}, {"core": 9.8, "clock": 10.0})
     [100.0]
     """
     calm = calm_blocks(pilots, reference, len(block_ns))
     if CORE not in pilots or CORE not in reference or DEVICE in pilots:  # a device does not follow the core's clock
         return [block_ns[k] for k in calm]
-    return [block_ns[k] * reference[CORE] / min(pilots[CORE][k]) for k in calm]
+    clock_ns = reference.get(CLOCK, reference[CORE])
+    return [block_ns[k] * clock_ns / min(pilots[CORE][k]) for k in calm]
 
 
 def undisturbed(calm_ns: Sequence[float]) -> float:
@@ -105,13 +109,18 @@ class Reference:
             counts.update(round(math.log(ns) / BUCKET) for ns in known)
 
     def levels(self) -> dict[str, float]:
-        """By what they load, to 0.1 %; empty before anything was seen."""
-        return {kind: level(counts) for kind, counts in self._counts.items() if counts}
+        """By what they load, to 0.1 %, and the clock; empty before anything was seen."""
+        levels = {kind: level(counts, REFERENCE_SHARE) for kind, counts in self._counts.items() if counts}
+        if CORE in levels:
+            most = math.log(CALM[CORE] * levels[CORE]) / BUCKET
+            calm = {bucket: count for bucket, count in self._counts[CORE].items() if bucket <= most}
+            levels[CLOCK] = level(calm, 0.5)
+        return levels
 
 
-def level(counts: Mapping[int, int]) -> float:
-    """The time below which the share of a reference lies."""
-    wanted = REFERENCE_SHARE * sum(counts.values())
+def level(counts: Mapping[int, int], share: float) -> float:
+    """The time below which this share of the pilots lies."""
+    wanted = share * sum(counts.values())
     below = 0
     for bucket in sorted(counts):
         below += counts[bucket]

@@ -27,7 +27,12 @@ Moment = Annotated[str, Meta(pattern=MOMENT)]
 # Of a file's format; the first was 1.
 Version = Annotated[int, Meta(ge=1, le=2**31)]
 # What a pilot loads: see `records/pilots.py`.
-PILOT_KIND = "^(core|memory|device)$"
+PILOT_KIND, LEVEL_KIND = "^(core|memory|device)$", "^(core|memory|device|clock)$"
 PilotKind = Annotated[str, Meta(pattern=PILOT_KIND)]
+LevelKind = Annotated[str, Meta(pattern=LEVEL_KIND)]
 # What is said in place of a pattern.
-IN_WORDS = {MOMENT: "a moment such as 2026-01-31T12:00:00+00:00", PILOT_KIND: "core, memory or device"}
+IN_WORDS = {
+    MOMENT: "a moment such as 2026-01-31T12:00:00+00:00",
+    PILOT_KIND: "core, memory or device",
+    LEVEL_KIND: "core, memory, device or clock",
+}

@@ -59,6 +59,7 @@ class Settings(Record, frozen=True, kw_only=True, omit_defaults=False):
     memory: bool = True
     instructions: bool = False
     pin: bool = True
+    huge_pages: bool = True  # workers take what the system gives; in older files they did
     full: bool = False
     forked: bool = False  # workers come from one import of each engine and round, not from one each
     shared_cache: bool = False  # workers find what the compilers of earlier ones left on disk
@@ -75,6 +76,8 @@ class Settings(Record, frozen=True, kw_only=True, omit_defaults=False):
                 return "is --full" if value else "is quick"
             case "pin":
                 return "is pinned" if value else "is not pinned"
+            case "huge_pages":
+                return "takes huge pages" if value else "takes no huge pages"
             case "forked":
                 return "has forked workers" if value else "has fresh workers"
             case "block_ns":

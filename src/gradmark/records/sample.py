@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from gradmark.records import pilots
-from gradmark.records.quantities import Nanoseconds, PilotKind, PilotNs, Whole
+from gradmark.records.quantities import LevelKind, Nanoseconds, PilotKind, PilotNs, Whole
 from gradmark.records.record import Record
 from gradmark.records.warning import Warning
 
@@ -26,7 +26,7 @@ class Phase(Record, frozen=True, kw_only=True, dict=True):
     how: How = "measured"  # older files have derived ones too, which are not used
     # Of each block the pilots before and after it, by what they load; none in older files.
     pilots: dict[PilotKind, list[tuple[PilotNs, PilotNs]]] = {}
-    reference: dict[PilotKind, PilotNs] = {}  # what a pilot takes when the machine is calm, as far as was known
+    reference: dict[LevelKind, PilotNs] = {}  # what a pilot takes when the machine is calm, as far as was known
 
     def __post_init__(self) -> None:
         for kind, pairs in self.pilots.items():
@@ -53,7 +53,7 @@ class Phase(Record, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def calm_ns(self) -> list[float]:
-        """The calm blocks at the clock of the reference; all blocks as they are, where too few were calm."""
+        """The calm blocks at one clock; all blocks as they are, where too few were calm."""
         if not self.watched or not self.is_calm:
             return self.block_ns
         return pilots.corrected(self.block_ns, self.pilots, self.reference)

@@ -56,10 +56,12 @@ def survey(job: Job) -> Result:
 
 
 def limit(job: Job) -> None:
-    """Fixes the CPU and the memory of this process, where the platform can."""
+    """Fixes the CPU, the pages and the memory of this process, where the platform can."""
     if job.settings.pin and hasattr(os, "sched_setaffinity"):
         # the last cores: the first one has the system's own work
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-job.settings.threads :])
+    if not job.settings.huge_pages:
+        inside.refuse_huge_pages()
     inside.limit_memory(job.settings.memory_limit_bytes)
 
 

@@ -1,5 +1,6 @@
 """The run: where, how, and what was measured."""
 
+from gradmark.records.calibration import Calibration
 from gradmark.records.cell import Cell
 from gradmark.records.measurement import Measurement
 from gradmark.records.quantities import Moment, Seconds, Version, Whole
@@ -110,5 +111,6 @@ class Run(Record, frozen=True, kw_only=True):
     arguments: list[str] = []  # what was typed after the verb
     planned: list[Cell] = []  # all cells, measured or not yet
     finished: bool = False
+    calibrations: list[Calibration] = []  # how fast its machine was when it began to time; none in older files
     sources: dict[str, str] = {}  # digests of the user's files that it measures, by path; none in older files
     format_version: Version = 1  # what a file has that does not say: defaults are not written

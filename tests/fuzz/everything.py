@@ -22,6 +22,7 @@ from gradmark.gate.configuration import Configuration
 from gradmark.records import Run
 from gradmark.records.agreement import agreed
 from gradmark.records.finding import Gate
+from gradmark.records.outline import outline
 from gradmark.report.escaping.terminal import line
 from gradmark.report.exports import csv, go, json, machines, markdown
 from gradmark.report.model import sides
@@ -43,7 +44,7 @@ def done_with(run: Run, beside: Run) -> None:
     _compared(beside, run)
     _compared(run, beside)
     for name in ("total", "spread", "allocations"):
-        series = histories([beside, run], name)
+        series = histories([outline(beside), outline(run)], name)
         for machine in dict.fromkeys(one.machine for one in series.series):
             list(history._lines(series, machine))
             levels(series, machine, 100)

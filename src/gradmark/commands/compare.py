@@ -1,16 +1,17 @@
 """`gradmark compare`: two runs, row by row, and what differs between them."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from gradmark.commands.options import store_option
 from gradmark.commands.terminal import Part, Styled, say
 
 if TYPE_CHECKING:
     from gradmark.analyse.unpaired import Change, Difference
     from gradmark.records import Cell, Comparison, Run
+    from gradmark.store.store import Store
 
 COLOURS = {"faster": "green", "slower": "red"}
 # Old, new and change with the gaps between them, then the longest verdict: what is left of 80 columns is for names.
@@ -28,8 +29,8 @@ INTERVAL = "Interval: the typical change of a process (Hodges-Lehmann)."
 @click.argument("old")
 @click.argument("new", default="latest")
 @click.option("--changed", is_flag=True, help="Only rows that differ.")
-@click.option("--store", type=click.Path(path_type=Path), default=None, help="Folder of run files.")
-def command(old: str, new: str, changed: bool, store: Path | None) -> None:
+@store_option
+def command(old: str, new: str, changed: bool, store: "Store") -> None:
     """Compare two kept runs. OLD and NEW are ids, starts of ids, files, or `latest`; NEW defaults to `latest`.
 
     Nothing is gated: two runs of different days also differ by what else the machine did. `gradmark check --against`
@@ -41,8 +42,7 @@ def command(old: str, new: str, changed: bool, store: Path | None) -> None:
     from gradmark.report.model.words import times_are
     from gradmark.store import runs
 
-    folder = store or runs.FOLDER
-    before, after = (runs.load(runs.find(name, folder, runs.SHOWN_VERBS)) for name in (old, new))
+    before, after = (store.load(store.find(name, runs.SHOWN_VERBS)) for name in (old, new))
     refuse_same(before, after)
     unlike, other = environments(before, after)
     for name, run in (("old", before), ("new", after)):

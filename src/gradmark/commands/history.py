@@ -2,18 +2,20 @@
 
 import datetime
 import fnmatch
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from gradmark.commands.options import store_option
 from gradmark.commands.terminal import say, say_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gradmark.analyse.histories import ChangePoint, Histories
-    from gradmark.records import Cell, Run
+    from gradmark.records import Cell
+    from gradmark.records.outline import Outline
+    from gradmark.store.store import Store
 
 
 @click.command()
@@ -25,9 +27,9 @@ if TYPE_CHECKING:
     "--metric", "--phase", "name", default="total", show_default=True, help="Metric to plot: total, allocations, …"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print every point and change.")
-@click.option("--store", type=click.Path(path_type=Path), default=None, help="Folder of run files.")
+@store_option
 def command(
-    select: tuple[str, ...], since: datetime.datetime | None, name: str, as_json: bool, store: Path | None
+    select: tuple[str, ...], since: datetime.datetime | None, name: str, as_json: bool, store: "Store"
 ) -> None:
     """Show how a metric went from run to run, and where it stepped up or down.
 
@@ -37,7 +39,7 @@ def command(
     from gradmark.analyse.histories import histories
     from gradmark.report.escaping.json import document
 
-    matching = histories(_runs(store, since), name, lambda cell: _selected(cell, select))
+    matching = histories(_outlines(store, since, name), name, lambda cell: _selected(cell, select))
     if not matching.series:
         _refuse_unknown(name)
     if as_json:
@@ -46,31 +48,20 @@ def command(
         show(matching)
 
 
-def _runs(store: Path | None, since: datetime.datetime | None) -> "list[Run]":
-    """The kept runs, oldest first. A file that cannot be read is named and left out."""
+def _outlines(store: "Store", since: datetime.datetime | None, name: str) -> "list[Outline]":
+    """The kept runs without their samples, oldest first. A file that cannot be read is named and left out."""
     from gradmark.errors import StoreError
-    from gradmark.store import listing, runs
+    from gradmark.records.metric import metric
 
-    folder = store or runs.FOLDER
-    read = []
-    for kept in listing.headers(folder):
-        # When a run was started is known without reading all of it.
-        if since is not None and not kept.problem and kept.started < since.replace(tzinfo=datetime.UTC).isoformat():
-            continue
-        try:
-            read.append(_one_build(runs.load(Path(kept.path))))
-        except StoreError as error:
-            say(f"left out: {error}", err=True)
-    if not read:
-        raise StoreError(f"no run in {folder}{f' since {since:%Y-%m-%d}' if since else ''}; `gradmark run` makes one")
-    return read
-
-
-def _one_build(run: "Run") -> "Run":
-    """Without the cells of two builds that were compared: they are no points of a series."""
-    import msgspec
-
-    return msgspec.structs.replace(run, measurements=[m for m in run.measurements if not m.cell.side])
+    # When a run was started is compared as text: all moments have this form.
+    known = store.outlines([metric(name).name, "primal"], f"{since:%Y-%m-%dT%H:%M:%S}" if since else "")
+    for problem in known.problems:
+        say(f"left out: {problem}", err=True)
+    if not known.outlines:
+        raise StoreError(
+            f"no run in {store.name}{f' since {since:%Y-%m-%d}' if since else ''}; `gradmark run` makes one"
+        )
+    return known.outlines
 
 
 def _refuse_unknown(name: str) -> None:

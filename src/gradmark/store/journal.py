@@ -251,7 +251,10 @@ def header(run: Run) -> Header:
 def lines(run: Run) -> bytes:
     """A whole run as the lines of a file."""
     progress = _Progress(msgspec.structs.replace(run, measurements=[]))
-    events: list[Event] = [Inspected(measurement=measurement) for measurement in run.measurements]
+    events: list[Event] = []
+    for measurement in run.measurements:
+        events.append(Inspected(measurement=msgspec.structs.replace(measurement, samples=[])))
+        events += [Sampled(cell=measurement.cell.id, sample=sample) for sample in measurement.samples]
     events += [Calibrated(calibration=calibration) for calibration in run.calibrations]
     if run.finished:
         events.append(Finished())

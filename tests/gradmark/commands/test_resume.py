@@ -9,6 +9,7 @@ import pytest
 
 from gradmark.analyse import contract
 from gradmark.commands.measuring import command_to_resume
+from gradmark.store.store import open_store
 from gradmark.errors import StoreError
 from gradmark.records import Environment, Run, Settings
 from gradmark.records.event import Finished
@@ -179,7 +180,7 @@ def test_what_a_file_names_itself_is_no_command():
     run = Run(
         id="x; rm -rf ~", started="", environment=here, settings=Settings(), measurements=[], verb="baseline update"
     )
-    assert command_to_resume(run, runs.FOLDER / "x.jsonl") == "gradmark baseline update --resume 'x; rm -rf ~'"
+    assert command_to_resume(run, open_store()) == "gradmark baseline update --resume 'x; rm -rf ~'"
 
 
 def until_something_is_kept(process, folder):

@@ -10,6 +10,7 @@ import msgspec
 from gradmark import units
 from gradmark.analyse.histories import ChangePoint, Histories, History, histories
 from gradmark.records import Run, metric
+from gradmark.records.outline import outline
 from gradmark.records.times import WHOLE
 from gradmark.report.model.characters import one_line
 from gradmark.report.model.words import ON_AXIS
@@ -52,7 +53,7 @@ def _counts(runs: Sequence[Run]) -> Iterator[View]:
 
 
 def _views(runs: Sequence[Run], name: str) -> Iterator[View]:
-    kept = histories(runs, name)
+    kept = histories([outline(run, [name, "primal"]) for run in runs], name)
     rows: dict[str, list[History]] = {}
     for series in kept.series:
         rows.setdefault(series.cell, []).append(series)

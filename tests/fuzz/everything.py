@@ -36,6 +36,7 @@ from gradmark.report.tables import terminal
 from gradmark.report.tables.levels import levels
 from gradmark.store import baselines
 from gradmark.store.listing import Listed
+from gradmark.store.store import open_store
 
 
 def done_with(run: Run, beside: Run) -> None:
@@ -101,5 +102,5 @@ def gated(baseline: baselines.Baseline, run: Run) -> None:
 
 def listed(run: Listed) -> None:
     """What a list shows of a file."""
-    for text in listing.lines(run, 80):
+    for text in listing.lines(run, 80, open_store()):
         line(text)

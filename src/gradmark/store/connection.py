@@ -5,6 +5,7 @@ In: a URL. Out: connections, and `StoreError` for whatever goes wrong with them.
 
 import contextlib
 import re
+import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -104,7 +105,7 @@ class Address:
     def _check(self, connection: "psycopg.Connection[Any]", *, read_only: bool) -> None:
         version = self.version(connection)
         if version is None:
-            raise StoreError(f"{self.name} is no gradmark store; make it one with `gradmark store init {self.name}`")
+            raise StoreError(f"{self.name} is no gradmark store; make it one with `gradmark store init {shlex.quote(self.name)}`")
         if version > VERSION:
             raise StoreError(
                 f"{self.name} has a schema of version {version}, this gradmark knows up to {VERSION}; install a newer "
@@ -113,7 +114,7 @@ class Address:
         if version < VERSION:
             raise StoreError(
                 f"{self.name} has a schema of version {version}, this gradmark needs {VERSION}: `gradmark store init "
-                f"{self.name}` brings it up to date, and loses nothing"
+                f"{shlex.quote(self.name)}` brings it up to date, and loses nothing"
             )
         rights = "select" if read_only else "insert"
         lacking = [name for name in TABLES if not _may(connection, name, rights)]

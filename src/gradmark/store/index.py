@@ -6,7 +6,7 @@ changed since, or that an older gradmark wrote, does not count, and a folder wit
 
 import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import msgspec
@@ -69,8 +69,8 @@ def _append(folder: Path, lines: Iterable[bytes]) -> None:
         os.close(descriptor)
 
 
-def read(folder: Path) -> dict[str, Packed]:
-    """The outlines that count, by the names of their files."""
+def read(folder: Path, wanted: Collection[str] | None = None) -> dict[str, Packed]:
+    """The outlines that count, by the names of their files; of these runs, or of all."""
     there = {}
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
@@ -96,6 +96,8 @@ def read(folder: Path) -> dict[str, Packed]:
             _append(folder, (_line(folder / name, decoded(_PACKED, raw)) for name, raw in good.items()))
     known = {}
     for name, raw in good.items():
+        if wanted is not None and name.rpartition(".")[0] not in wanted:
+            continue
         with contextlib.suppress(UndecodableError):
             known[name] = decoded(_PACKED, raw)
     return known

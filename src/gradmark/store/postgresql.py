@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import os
 import re
+import shlex
 import zlib
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -90,6 +91,11 @@ class PostgresqlStore:
             pass
         self.upload_waiting()
 
+    def reachable(self) -> None:
+        """Raises if the database is away."""
+        with self.address.connect(read_only=True):
+            pass
+
     def upload_waiting(self) -> None:
         """What earlier runs left here when the database was away. One that is being measured goes on waiting."""
         for run in listing.headers(self.waiting):
@@ -111,7 +117,8 @@ class PostgresqlStore:
             run = bundle.bundle(journal.contents(path), path)
             self.add([run])
         except StoreError as error:
-            return f"{path}, where it waits: {error}. The next run uploads it, or `gradmark store copy {path.parent} {self.name}`"
+            upload = f"gradmark store copy {shlex.quote(str(path.parent))} {shlex.quote(self.name)}"
+            return f"{path}, where it waits: {error}. The next run with this store uploads it, or `{upload}`"
         if run.listed.finished:
             with contextlib.suppress(OSError):
                 path.unlink()

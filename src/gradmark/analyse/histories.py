@@ -6,6 +6,7 @@ did together. `gradmark history` and the page both show this, so that they agree
 
 import math
 from collections.abc import Callable, Sequence
+from statistics import median
 from typing import Literal
 
 from gradmark import units
@@ -30,6 +31,7 @@ class Point(Record, frozen=True, kw_only=True):
     started: str
     number: Number
     commit: str | None = None
+    version: str = ""  # of the engine
     speed: float | None = None  # how many times as long the machine's fixed work took as it usually does
 
 
@@ -128,6 +130,7 @@ def _history(row: "_Row", group: Group, own: list["ChangePoint"]) -> History:
             started=run.heading.started,
             number=number,
             commit=run.heading.environment.commit,
+            version=engine_version(run, row.cell.engine),
             speed=speed,
         )
         for run, entry, speed in zip(group.runs, row.entries, group.speeds, strict=True)
@@ -225,6 +228,34 @@ def _point(
         cells=list(cells),
         software=other_software(before, run),
     )
+
+
+def engine_version(run: Outline, engine: str) -> str:
+    """The version of an engine's package, `torch 2.13.0`; of an engine that has none, that of gradmark."""
+    packages = run.heading.environment.packages
+    name = engine.partition(":")[0]
+    name = name if name in packages else "gradmark"
+    return f"{name} {packages[name]}" if name in packages else ""
+
+
+class Level(Record, frozen=True, kw_only=True):
+    """What a cell took with one version of its engine."""
+
+    version: str
+    value: float  # of the middle run
+    runs: int
+    since: str
+
+
+def levels_by_version(series: History) -> list[Level]:
+    """A level for each version, in the order in which they came."""
+    points: dict[str, list[Point]] = {}
+    for point in series.points:
+        points.setdefault(point.version, []).append(point)
+    return [
+        Level(version=version, value=median(p.number.value for p in own), runs=len(own), since=own[0].started)
+        for version, own in points.items()
+    ]
 
 
 def other_software(before: Outline, after: Outline) -> list[str]:

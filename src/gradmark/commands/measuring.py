@@ -200,8 +200,9 @@ def orchestrating(
             return
         journal = store.resume(invocation.found)
     else:
-        store.ready()
+        store.reachable()
         planned = plan()
+        store.ready()
         known = planned.known
         begun = begin(planned)
         begun = msgspec.structs.replace(begun, sources=sources.digests(begun.planned))

@@ -97,8 +97,7 @@ def _put(waiting: list[Bundle], target: Store, result: Copied) -> None:
         if len(waiting) == 1:
             result.problems.append(str(error))
         else:
-            if isinstance(target, PostgresqlStore):
-                target.reachable()  # else each of them would wait for an answer
+            target.reachable()  # else each of them would wait for an answer
             for run in waiting:
                 _put([run], target, result)
     waiting.clear()

@@ -33,6 +33,9 @@ class FolderStore:
         """The folder, if it is not the usual one."""
         return "" if self.folder.resolve() == runs.FOLDER.resolve() else str(self.folder)
 
+    def reachable(self) -> None:
+        """It is there, or is made when it is needed."""
+
     def ready(self) -> None:
         """Raises unless files can be written there."""
         runs.ready(self.folder)
@@ -123,7 +126,7 @@ class FolderStore:
             if not run.data.startswith(before):
                 raise differing(run.listed.id, self.name)
         replace(path, run.data)
-        index.add(path, run.outline)
+        index.add(path, run.outline if run.listed.finished else None)
         return True
 
 

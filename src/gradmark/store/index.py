@@ -45,18 +45,25 @@ _LINE, _PACKED = msgspec.json.Decoder(Line), msgspec.json.Decoder(Packed)
 
 
 def add(path: Path, made: Packed | None = None) -> None:
-    """Adds a run file to the index of its folder. Where that cannot be written, histories take longer, and no more."""
+    """Adds a run file to the index of its folder. Where that cannot be written, histories take longer, and no more.
+
+    A run that is not finished will change: it is not worth a line.
+    """
     with contextlib.suppress(StoreError, OSError):
-        _append(path.parent, [_line(path, made or packed_outline(outline(runs.load(path))))])
+        if made is None:
+            run = runs.load(path)
+            made = packed_outline(outline(run)) if run.finished else None
+        if made is not None:
+            append(path.parent, [line_of(path, made)])
 
 
-def _line(path: Path, made: Packed) -> bytes:
+def line_of(path: Path, made: Packed) -> bytes:
     stat = path.stat()
     line = Line(path.name, stat.st_size, stat.st_mtime_ns, OUTLINE_VERSION, msgspec.Raw(msgspec.json.encode(made)))
     return msgspec.json.encode(line) + b"\n"
 
 
-def _append(folder: Path, lines: Iterable[bytes]) -> None:
+def append(folder: Path, lines: Iterable[bytes]) -> None:
     """Each line in one piece: several processes may add to one index."""
     descriptor = os.open(folder / NAME, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
     try:
@@ -93,7 +100,7 @@ def read(folder: Path, wanted: Collection[str] | None = None) -> dict[str, Packe
     if count - len(good) > max(LEAST_STALE, MOST_STALE * len(good)):
         with contextlib.suppress(OSError):
             (folder / NAME).unlink()
-            _append(folder, (_line(folder / name, decoded(_PACKED, raw)) for name, raw in good.items()))
+            append(folder, (line_of(folder / name, decoded(_PACKED, raw)) for name, raw in good.items()))
     known = {}
     for name, raw in good.items():
         if wanted is not None and name.rpartition(".")[0] not in wanted:
@@ -113,7 +120,10 @@ def outlines(folder: Path, since: str = "") -> Known:
         made = known.get(path.name)
         if made is None:
             try:
-                made = new[path] = packed_outline(outline(runs.load(path)))
+                whole = runs.load(path)
+                made = packed_outline(outline(whole))
+                if whole.finished:
+                    new[path] = made
             except StoreError as error:
                 problems.append(str(error))
                 continue
@@ -127,5 +137,5 @@ def outlines(folder: Path, since: str = "") -> Known:
             kept.append(run)
     if new:
         with contextlib.suppress(OSError):
-            _append(folder, [_line(path, made) for path, made in new.items()])
+            append(folder, [line_of(path, made) for path, made in new.items()])
     return Known(kept, problems)

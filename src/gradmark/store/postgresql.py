@@ -87,13 +87,12 @@ class PostgresqlStore:
     def ready(self) -> None:
         """Raises unless this user may write to it, and to the folder where runs wait; uploads what waits there."""
         runs.ready(self.waiting)
-        with self.address.connect(read_only=False):
-            pass
+        self.reachable()
         self.upload_waiting()
 
     def reachable(self) -> None:
-        """Raises if the database is away."""
-        with self.address.connect(read_only=True):
+        """Raises if the database is away, is not ours, or does not let this user write."""
+        with self.address.connect(read_only=False):
             pass
 
     def upload_waiting(self) -> None:

@@ -28,6 +28,9 @@ class Store(Protocol):
     def option(self) -> str:
         """What stands after --store to mean it; nothing if it is what is meant anyway."""
 
+    def reachable(self) -> None:
+        """Raises if it is a database that cannot be written to, before anything takes long; changes nothing."""
+
     def ready(self) -> None:
         """Raises unless runs can be written to it: before measuring, not after."""
 

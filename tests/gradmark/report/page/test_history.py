@@ -25,7 +25,7 @@ def test_history_is_a_series_with_its_changes(make: Any) -> None:
     (view,) = chart.views
     assert view.keys == ["poly/n=10@tapegrad", "total"]
     assert [(one.name, one.style, one.x, one.y) for one in view.series] == [
-        ("this machine", "joined", list(range(12)), [100] * 6 + [200] * 6),
+        ("this class of machine", "joined", list(range(12)), [100] * 6 + [200] * 6),
         ("change", "change", [6], [200]),
     ]
     assert view.x.names[:2] == ["2026-01-01 00:00", "2026-01-02 00:00"]
@@ -37,7 +37,7 @@ def test_history_tells_other_machines_apart(make: Any) -> None:
     first = msgspec.structs.replace(first, environment=msgspec.structs.replace(first.environment, cpu="M1"))
     view = history(Material([first, second])).views[0]
     assert [(one.name, one.x) for one in view.series] == [
-        ("this machine", [1]),
+        ("this class of machine", [1]),
         ("another machine or way of measuring", [0]),
     ]
 

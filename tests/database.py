@@ -54,12 +54,31 @@ class Server:
         self.options = [] if durable else ["-c", "fsync=off", "-c", "synchronous_commit=off"]
         self.process = None
         self.count = 0
-        initdb = [_program("initdb"), "-D", str(self.folder / "data"), "-U", "owner", "-A", "trust", "--no-sync", "-E", "UTF8"]
+        initdb = [
+            _program("initdb"),
+            "-D",
+            str(self.folder / "data"),
+            "-U",
+            "owner",
+            "-A",
+            "trust",
+            "--no-sync",
+            "-E",
+            "UTF8",
+        ]
         subprocess.run(initdb, check=True, capture_output=True, cwd=self.folder, **self.identity)
         self.start()
 
     def start(self):
-        command = [_program("postgres"), "-D", str(self.folder / "data"), "-k", str(self.folder), "-c", "listen_addresses="]
+        command = [
+            _program("postgres"),
+            "-D",
+            str(self.folder / "data"),
+            "-k",
+            str(self.folder),
+            "-c",
+            "listen_addresses=",
+        ]
         command += ["-c", "max_connections=60", *self.options]
         with open(self.folder / "log", "ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder, **self.identity)

@@ -22,7 +22,7 @@ DEVIATIONS = 4.0
 # So large a part of either side may lie beyond the middle: of five nights one outlier, of three none.
 ASTRAY = 0.3
 # The search for levels is quadratic in the points that it sees: a long series is searched in parts, of which the next
-# begins so many points before the end of the last. A step is judged by the points of a window, whatever lies further away.
+# begins so many points before the end of the last. A step is judged by the points of a window, not by others.
 PART, OVERLAP = 240, 40
 # A series of more levels than up and down again, or one in two windows, is unsteady: its wandering counts as noise.
 LEVELS = 3

@@ -1,7 +1,7 @@
 """Last night: what the newest runs of every class of machines moved, and whose doing that is.
 
-In: outlines. Out: shifts, largest first: of a whole machine, of an engine on it, of single rows. A step that is to be seen
-for good is `changepoints.py`'s business; one night is one point, and is held against the nights before it.
+In: outlines. Out: shifts, largest first: of a whole machine, of an engine on it, of single rows. A step that stays
+is the business of `changepoints.py`; one night is one point, and is held against the nights before it.
 """
 
 import math
@@ -112,9 +112,7 @@ def _moves(group: Group, first: int, entry: Metric) -> tuple[list[_Move], int]:
     return moves, len(after) - len(moves)
 
 
-def _told(
-    group: Group, first: int, moves: Sequence[_Move], entry: Metric, keep: Callable[[Cell], bool]
-) -> list[Shift]:
+def _told(group: Group, first: int, moves: Sequence[_Move], entry: Metric, keep: Callable[[Cell], bool]) -> list[Shift]:
     """Whose shifts they are: the machine's first, then each engine's beside it, then each row's beside both."""
     newest = group.runs[-1]
     software = other_software(group.runs[max(0, first - 1)], newest)
@@ -154,7 +152,7 @@ def _told(
 
 
 def _of_machine(group: Group, first: int, moves: Sequence[_Move]) -> tuple[float, str]:
-    """How far the machine itself moved, and what says so: its calibrations, else what all rows of several engines did."""
+    """How far the machine itself moved, and what says so: its calibrations, else what all engines did together."""
     before = [math.log(x) for x in group.speeds[max(0, first - WINDOW) : first] if x is not None]
     after = [math.log(x) for x in group.speeds[first:] if x is not None]
     if len(before) >= LEAST_BEFORE and after:

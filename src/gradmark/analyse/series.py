@@ -1,7 +1,7 @@
 """Series: kept runs sorted by what makes their times comparable: class of machine, Python, way of measuring.
 
-In: outlines of runs. Out: groups whose runs are points of one series, each with words that no other group has. Machines of
-one class whose calibrations say that they are not alike are groups of their own.
+In: outlines of runs. Out: groups whose runs are points of one series, each with words that no other group has. Machines
+of one class whose calibrations say that they are not alike are groups of their own.
 """
 
 import math

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 @click.option(
     "--metric", "--phase", "name", default="total", show_default=True, help="Metric to plot: total, allocations, …"
 )
-@click.option("--on", "machine_class", metavar="CLASS", help="Only machines of this class: its name, or the start of it.")
+@click.option(
+    "--on", "machine_class", metavar="CLASS", help="Only machines of this class: its name, or the start of it."
+)
 @click.option("--versions", is_flag=True, help="A level for each version of an engine, not for each run.")
 @click.option("--moved", is_flag=True, help="What moved last night, or since --since, on all classes of machines.")
 @click.option("--json", "as_json", is_flag=True, help="Print every point and change.")
@@ -164,7 +166,8 @@ def show_versions(histories: "Histories") -> None:
                 for level in levels_by_version(series):
                     change = f"  {percent(level.value / before)}" if before else ""
                     version = one_line(level.version) or "unknown version"
-                    say(f"    {version}  {text(unit, level.value)}{change}  {plural(level.runs, 'run')} from {level.since}")
+                    runs = f"{plural(level.runs, 'run')} from {level.since}"
+                    say(f"    {version}  {text(unit, level.value)}{change}  {runs}")
                     before = level.value
 
 
@@ -178,7 +181,8 @@ def show_night(night: "Night") -> None:
             case "machine":
                 said = f"machine  {shift.step}  all {plural(shift.of, 'row')}: {shift.known_by}; no engine is accused"
             case "engine":
-                said = f"engine   {shift.step}  {one_line(shift.engine)}: {len(shift.rows)} of {plural(shift.of, 'row')}{software}"
+                rows = f"{len(shift.rows)} of {plural(shift.of, 'row')}"
+                said = f"engine   {shift.step}  {one_line(shift.engine)}: {rows}{software}"
             case _:
                 said = f"row      {shift.step}  {one_line(shift.rows[0])}@{one_line(shift.engine)}{software}"
         say(f"{said}  on {shift.machine_class} (run {one_line(shift.run)})")

@@ -47,9 +47,7 @@ def calibrate(settings: Settings) -> Calibration | None:
     asked = Asked(seconds=length_s, pin=settings.pin, huge_pages=settings.huge_pages, gpu=bool(machine.gpus()))
     with home.fresh_folder() as folder:
         environment = child.environment(1, folder)
-        ended = child.ask(
-            COMMAND, msgspec.json.encode(asked), timeout_s=length_s + PATIENCE_S, environment=environment
-        )
+        ended = child.ask(COMMAND, msgspec.json.encode(asked), timeout_s=length_s + PATIENCE_S, environment=environment)
     if ended.code != 0:
         return None
     try:

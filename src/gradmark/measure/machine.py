@@ -1,7 +1,7 @@
 """The machine: what tells it from others of its kind, beside what `environment.py` finds of every machine.
 
-In: nothing, or facts in the variable GRADMARK_MACHINE. Out: microcode, GPUs, the share of the cores that is granted, and
-an id of the machine that outlives its host name.
+In: nothing, or facts in the variable GRADMARK_MACHINE. Out: microcode, GPUs, the share of the cores that is granted,
+and an id of the machine that outlives its host name.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from gradmark.errors import GradmarkError
 from gradmark.records.decoding import UndecodableError, decoded
 from gradmark.records.quantities import Seconds, Whole
 
-# Facts that replace what is found here, as JSON: a CI runner that is a new machine every night has the name of its pool.
+# Facts that replace what is found here, as JSON: a CI runner that is a new machine every night has its pool's name.
 VARIABLE = "GRADMARK_MACHINE"
 NAME = r"^[A-Za-z0-9._-]{1,64}$"
 # Of the id that is made of a machine's own.
@@ -132,7 +132,7 @@ def quota(cores: int) -> float | None:
 def _of_groups() -> list[float]:
     limits = []
     for line in (read("/proc/self/cgroup") or "").splitlines():
-        _, kinds, path = (line.split(":", 2) + ["", ""])[:3]
+        _, kinds, path = [*line.split(":", 2), "", ""][:3]
         if kinds and "cpu" not in kinds.split(","):
             continue
         parts = [part for part in path.split("/") if part]

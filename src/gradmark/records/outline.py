@@ -1,7 +1,7 @@
 """The outline of a run: its numbers without the samples that they come from, which is what a history needs.
 
-In: a run. Out: the numbers of every metric, one for each cell, as they are shown everywhere. A store keeps outlines beside
-the runs, so that ten thousand runs need not be read again for one question.
+In: a run. Out: the numbers of every metric, one for each cell, as they are shown everywhere. A store keeps outlines
+beside the runs, so that ten thousand runs need not be read again for one question.
 """
 
 from collections.abc import Collection

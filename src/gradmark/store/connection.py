@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 CONNECT_S = 10
 # A network that is gone is noticed after so long, not after hours.
 GONE_S = 30
+# States of an error that the SQL standard has for a server without room.
+NO_ROOM = "53"
 SECRET = ("password", "sslpassword", "passfile")
 INSTEAD = (
-    "a password on the command line is seen by everybody on this machine and stays in the shell's history. Leave it out, "
-    "and put it into ~/.pgpass, the variable PGPASSWORD or a service file (postgresql://?service=NAME)"
+    "a password on the command line is seen by everybody on this machine and stays in the shell's history. Leave it "
+    "out, and put it into ~/.pgpass, the variable PGPASSWORD or a service file (postgresql://?service=NAME)"
 )
 
 
@@ -64,7 +66,7 @@ class Address:
 
     @contextlib.contextmanager
     def connect(self, *, read_only: bool, checked: bool = True) -> "Iterator[psycopg.Connection[Any]]":
-        """A connection with one transaction; what goes wrong is said in words. checked: only to a schema that we know."""
+        """A connection with one transaction; what goes wrong is said in words. checked: only to a schema we know."""
         psycopg = self._driver
         try:
             connection = psycopg.connect(**self._parts, client_encoding="utf8")
@@ -75,7 +77,7 @@ class Address:
             ) from error
         try:
             with self.in_words(), connection:
-                connection.read_only = read_only
+                connection.read_only = True if read_only else None  # else as the server has it
                 if checked:
                     self._check(connection, read_only=read_only)
                 yield connection
@@ -94,10 +96,12 @@ class Address:
                 "(docs/guide/store.md has the statements)"
             ) from error
         except psycopg.errors.ReadOnlySqlTransaction as error:
-            raise StoreError(f"{self.name} can only be read: {_first_line(error)}; name the server that is written to") from error
-        except psycopg.errors.InsufficientResources as error:  # DiskFull is one of them
-            raise StoreError(f"{self.name} is full: {_first_line(error)}; make room on the server") from error
+            raise StoreError(
+                f"{self.name} can only be read: {_first_line(error)}; name the server that is written to"
+            ) from error
         except psycopg.OperationalError as error:
+            if (error.sqlstate or "").startswith(NO_ROOM):
+                raise StoreError(f"{self.name} is full: {_first_line(error)}; make room on the server") from error
             raise StoreError(f"{self.name} went away: {_first_line(error)}; what it had before is untouched") from error
         except psycopg.Error as error:
             raise StoreError(f"{self.name} refused: {_first_line(error)}") from error
@@ -105,7 +109,9 @@ class Address:
     def _check(self, connection: "psycopg.Connection[Any]", *, read_only: bool) -> None:
         version = self.version(connection)
         if version is None:
-            raise StoreError(f"{self.name} is no gradmark store; make it one with `gradmark store init {shlex.quote(self.name)}`")
+            raise StoreError(
+                f"{self.name} is no gradmark store; make it one with `gradmark store init {shlex.quote(self.name)}`"
+            )
         if version > VERSION:
             raise StoreError(
                 f"{self.name} has a schema of version {version}, this gradmark knows up to {VERSION}; install a newer "
@@ -126,7 +132,9 @@ class Address:
         if not read_only:
             row = connection.execute("show transaction_read_only").fetchone()
             if row is not None and row[0] == "on":
-                raise StoreError(f"{self.name} can only be read: it is a standby; name the server that is written to")
+                raise StoreError(
+                    f"{self.name} can only be read: it is a standby, or set so; name the server that is written to"
+                )
 
     def version(self, connection: "psycopg.Connection[Any]") -> int | None:
         """The version of the schema; None if the database is not ours."""

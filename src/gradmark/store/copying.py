@@ -34,7 +34,9 @@ class Copied:
 def copy(source: Store, target: Store, watch: Callable[[int, int], None] = lambda _done, _total: None) -> Copied:
     """Copies what the target lacks. A run that went on meanwhile replaces what the target had of it."""
     ours, theirs = source.held(), target.held()
-    done = {name for name, (size, _) in ours.items() if name in theirs and (theirs[name][1] or theirs[name][0] == size > 0)}
+    done = {
+        name for name, (size, _) in ours.items() if name in theirs and (theirs[name][1] or theirs[name][0] == size > 0)
+    }
     result = Copied(there=len(done))
     new = [name for name in ours if name not in done]
     total = len(new)

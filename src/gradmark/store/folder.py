@@ -75,7 +75,9 @@ class FolderStore:
 
     def bundles(self, but: Collection[str] = ()) -> Iterator[Bundle | str]:
         """All files."""
-        return self._bundles([path for path in listing.files(self.folder) if path.stem not in but], index.read(self.folder))
+        return self._bundles(
+            [path for path in listing.files(self.folder) if path.stem not in but], index.read(self.folder)
+        )
 
     def bundles_of(self, names: Collection[str]) -> Iterator[Bundle | str]:
         """The files of these runs."""
@@ -106,7 +108,7 @@ class FolderStore:
         }
 
     def add(self, bundles: list[Bundle]) -> int:
-        """A file for each run that is not there, or was shorter. A document is taken for what it says: it is finished."""
+        """A file for each run that is not there, or was shorter."""
         self.folder.mkdir(parents=True, exist_ok=True)
         return sum(self._add(run) for run in bundles)
 
@@ -133,5 +135,5 @@ class FolderStore:
 def differing(name: str, where: str) -> StoreError:
     """What is wrong where two runs have one id."""
     return StoreError(
-        f"run {name} is in {where} too, and is another: neither was changed; `gradmark report` shows both by their files"
+        f"run {name} is in {where} too, and is another: neither was changed; `gradmark report` shows a file by its path"
     )

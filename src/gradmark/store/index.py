@@ -58,6 +58,7 @@ def add(path: Path, made: Packed | None = None) -> None:
 
 
 def line_of(path: Path, made: Packed) -> bytes:
+    """The line of a file, as it is now."""
     stat = path.stat()
     line = Line(path.name, stat.st_size, stat.st_mtime_ns, OUTLINE_VERSION, msgspec.Raw(msgspec.json.encode(made)))
     return msgspec.json.encode(line) + b"\n"

@@ -14,8 +14,6 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from gradmark.errors import StoreError
 from gradmark.records import Run
 from gradmark.records.decoding import UndecodableError
@@ -128,7 +126,9 @@ class PostgresqlStore:
 
     def listed(self) -> list[Listed]:
         """The runs of the database, and those that wait."""
-        columns = "id, started, verb, arguments, engines, workloads, planned, processes, inspected, ok, samples, finished"
+        columns = (
+            "id, started, verb, arguments, engines, workloads, planned, processes, inspected, ok, samples, finished"
+        )
         with self.address.connect(read_only=True) as connection:
             rows = connection.execute(f"select {columns} from gradmark.run order by started, id").fetchall()
         names = columns.replace("planned", "cells").split(", ")
@@ -194,7 +194,9 @@ class PostgresqlStore:
         for number, name, frame, digest in frames:
             data = holes.put_back(zlib.decompress(frame), arrays.get(number, []))
             if hashlib.sha256(data).digest() != digest:
-                raise StoreError(f"run {name} in {self.name} is not what was uploaded; `gradmark store check` shows all such")
+                raise StoreError(
+                    f"run {name} in {self.name} is not what was uploaded; `gradmark store check` shows all such"
+                )
             whole[name] = data
         if missing := [name for name in names if name not in whole]:
             raise StoreError(f"there is no run {', '.join(missing)} in {self.name}")
@@ -204,7 +206,9 @@ class PostgresqlStore:
         """Only the columns that are asked for are fetched, by an index."""
         with self.address.connect(read_only=True) as connection:
             cells = dict(
-                connection.execute("select number, convert_to(cells, 'UTF8') from gradmark.cells", binary=True).fetchall()
+                connection.execute(
+                    "select number, convert_to(cells, 'UTF8') from gradmark.cells", binary=True
+                ).fetchall()
             )
             rows = connection.execute(
                 "select number, id, convert_to(heading, 'UTF8'), cells, outline_version from gradmark.run "
@@ -280,7 +284,8 @@ class PostgresqlStore:
         numbers = [
             number
             for (number,) in connection.execute(
-                "select nextval(pg_get_serial_sequence('gradmark.run', 'number')) from generate_series(1, %s)", [len(new)]
+                "select nextval(pg_get_serial_sequence('gradmark.run', 'number')) from generate_series(1, %s)",
+                [len(new)],
             )
         ]
         _write(connection, dict(zip(numbers, new.values(), strict=True)))

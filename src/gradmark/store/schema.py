@@ -1,7 +1,7 @@
 """The schema of a database of runs: one migration for each version, carried out once, in order.
 
-A database is ours if its schema `gradmark` has the table `migration`. To change the schema, add a migration; one that was
-released is never changed.
+A database is ours if its schema `gradmark` has the table `migration`. To change the schema, add a migration; one that
+was released is never changed.
 """
 
 SCHEMA = "gradmark"

@@ -7,7 +7,9 @@ from gradmark.analyse.lastnight import last_night
 from gradmark.records import Calibration, Cell, Environment, Measurement, Phase, Run, Sample, Settings
 from gradmark.records.outline import outline
 
-HERE = Environment(cpu="Z80", cores=1, memory_bytes=1 << 30, os="CP/M", python="CPython 3.13", packages={"torch": "2.12"})
+HERE = Environment(
+    cpu="Z80", cores=1, memory_bytes=1 << 30, os="CP/M", python="CPython 3.13", packages={"torch": "2.12"}
+)
 NIGHTS = 8
 LAST = f"2026-01-{NIGHTS:02}"
 

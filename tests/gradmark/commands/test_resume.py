@@ -9,12 +9,12 @@ import pytest
 
 from gradmark.analyse import contract
 from gradmark.commands.measuring import command_to_resume
-from gradmark.store.store import open_store
 from gradmark.errors import StoreError
 from gradmark.records import Environment, Run, Settings
 from gradmark.records.event import Finished
 from gradmark.store import runs
 from gradmark.store.journal import Journal
+from gradmark.store.store import open_store
 
 QUICK = ["--processes", "1", "--no-memory"]
 # A verb, what it prints when it has come to its end, and its exit codes.

@@ -82,6 +82,6 @@ def test_what_is_declared_replaces_what_is_found(monkeypatch):
 )
 def test_a_declaration_that_makes_no_sense(monkeypatch, text, reason):
     monkeypatch.setenv("GRADMARK_MACHINE", text)
-    with pytest.raises(GradmarkError, match="GRADMARK_MACHINE is wrong: .*known are cpu, microcode") as error:
+    with pytest.raises(GradmarkError, match=r"GRADMARK_MACHINE is wrong: .*known are cpu, microcode") as error:
         environment.collect()
     assert reason in str(error.value)

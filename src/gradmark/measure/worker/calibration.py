@@ -87,7 +87,9 @@ def measured(work: dict[str, Callable[[int], int]], seconds: float) -> dict[str,
     """Blocks of each kind, in turns, so that all see the same moments of the machine. Times are of a thousand steps."""
     until = time.monotonic() + seconds
     steps = {kind: max(1, round(FIRST * BLOCK_NS / max(1, do(FIRST)))) for kind, do in work.items()}
-    steps = {kind: min(count, BUFFER_BYTES // STEP_BYTES) if kind == "memory" else count for kind, count in steps.items()}
+    steps = {
+        kind: min(count, BUFFER_BYTES // STEP_BYTES) if kind == "memory" else count for kind, count in steps.items()
+    }
     blocks: dict[str, list[float]] = {kind: [] for kind in work}
     pairs: dict[str, list[tuple[float, float]]] = {kind: [] for kind in work}
     while time.monotonic() < until or not all(blocks.values()):

@@ -106,7 +106,11 @@ def _series(series: History, kept: Histories, runs: Sequence[Run], places: dict[
 
 def _said(run: Run, point: Point, unit: Unit) -> str:
     """A point in words: when, how much, with which version of the engine, and how fast its machine was."""
-    speed = f"; the machine took {units.percent(point.speed)}" if point.speed is not None and not is_as_fast(point.speed) else ""
+    speed = (
+        f"; the machine took {units.percent(point.speed)}"
+        if point.speed is not None and not is_as_fast(point.speed)
+        else ""
+    )
     version = f", {one_line(point.version)}" if point.version else ""
     return f"{_named(run)}: {units.text(unit, point.number.value)}{version}{speed}"
 

@@ -18,6 +18,7 @@ from typing import Annotated
 import msgspec
 
 from gradmark.errors import GradmarkError
+from gradmark.isolation.state import state_folder
 from gradmark.records.decoding import UndecodableError, decoded
 from gradmark.records.quantities import Seconds, Whole
 
@@ -170,9 +171,9 @@ def _of_hardware() -> str:
 
 def _kept() -> str:
     """An id of our own, made when it is first needed; nothing where none can be kept."""
-    folder = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "gradmark"
-    path = folder / "machine"
     with contextlib.suppress(OSError, RuntimeError):
+        folder = state_folder()
+        path = folder / "machine"
         if not path.exists():
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with contextlib.suppress(FileExistsError):

@@ -18,7 +18,7 @@ from gradmark.errors import StoreError
 from gradmark.records import FORMAT_VERSION, Cell, Environment, Record, Run, Settings
 from gradmark.records.decoding import UndecodableError, decoded, encoded
 from gradmark.records.event import Calibrated, Event, Finished, GrowingRun, Inspected, Sampled, Stopped
-from gradmark.records.quantities import Moment, Version, Whole
+from gradmark.records.quantities import Moment, PilotNs, Version, Whole
 from gradmark.store import document, reading, seal
 from gradmark.store.writing import replace, write_all
 
@@ -46,6 +46,7 @@ class Header(Record, frozen=True, kw_only=True):
     engines: list[str] = []
     workloads: list[str] = []
     sources: dict[str, str] = {}
+    clock_ns: PilotNs | None = None
 
 
 class Planned(Record, frozen=True, kw_only=True):
@@ -245,6 +246,7 @@ def header(run: Run) -> Header:
         engines=list(dict.fromkeys(cell.engine for cell in run.planned)),
         workloads=list(dict.fromkeys(cell.workload for cell in run.planned)),
         sources=run.sources,
+        clock_ns=run.clock_ns,
     )
 
 
@@ -340,6 +342,7 @@ def _begun(parts: list[bytes], path: Path) -> Run:
         planned=planned,
         measurements=[],
         sources=first.sources,
+        clock_ns=first.clock_ns,
         format_version=first.format_version,
     )
 

@@ -8,6 +8,8 @@ from gradmark.store import bundle, copying, document, journal, runs
 from gradmark.store.journal import Journal
 from gradmark.store.store import open_store
 
+pytestmark = pytest.mark.slow  # each has a database of its own
+
 
 @pytest.fixture
 def store(url, tmp_path, monkeypatch):

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gradmark.analyse.histories import ChangePoint, Histories
+    from gradmark.errors import StoreError
     from gradmark.analyse.lastnight import Night
     from gradmark.records import Cell
     from gradmark.records.outline import Outline
@@ -50,6 +51,7 @@ def command(
     they are not alike. What moves all cells of an engine at once is shown once, and accuses no cell.
     """
     from gradmark.analyse.histories import histories
+    from gradmark.records.decoding import UndecodableError
     from gradmark.report.escaping.json import document
 
     if moved and versions:
@@ -62,13 +64,19 @@ def command(
     if moved:
         from gradmark.analyse.lastnight import last_night
 
-        night = last_night(outlines, _since(outlines, since), name, keep)
+        try:
+            night = last_night(outlines, _since(outlines, since), name, keep)
+        except UndecodableError as error:
+            raise _damaged(store, error) from error
         if as_json:
             say_document(document(night), "json")
         else:
             show_night(night)
         return
-    matching = histories(outlines, name, keep)
+    try:
+        matching = histories(outlines, name, keep)
+    except UndecodableError as error:
+        raise _damaged(store, error) from error
     if not matching.series:
         _refuse_unknown(name)
     if as_json:
@@ -93,6 +101,15 @@ def _outlines(store: "Store", since: datetime.datetime | None, name: str) -> "li
             f"no run in {store.name}{f' since {since:%Y-%m-%d}' if since else ''}; `gradmark run` makes one"
         )
     return known.outlines
+
+
+def _damaged(store: "Store", error: Exception) -> "StoreError":
+    """What is wrong where a store has numbers that are none."""
+    from gradmark.errors import StoreError
+
+    return StoreError(
+        f"the numbers in {store.name} are damaged: {error}; of a folder, remove outlines.index: it is made again"
+    )
 
 
 def _of_class(outlines: "list[Outline]", machine_class: str | None) -> "list[Outline]":

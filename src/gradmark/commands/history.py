@@ -13,11 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gradmark.analyse.histories import ChangePoint, Histories
-    from gradmark.errors import StoreError
     from gradmark.analyse.lastnight import Night
+    from gradmark.errors import StoreError
     from gradmark.records import Cell
     from gradmark.records.outline import Outline
     from gradmark.store.store import Store
+
+
+# Machines do not begin at the same hour, and the night before must not be in it.
+NIGHT = datetime.timedelta(hours=12)
 
 
 @click.command()
@@ -126,11 +130,11 @@ def _of_class(outlines: "list[Outline]", machine_class: str | None) -> "list[Out
 
 
 def _since(outlines: "list[Outline]", since: datetime.datetime | None) -> str:
-    """When the night began that is asked for: by default a day before the newest run."""
+    """When the night began that is asked for: by default half a day before the newest run."""
     if since is not None:
         return f"{since:%Y-%m-%dT%H:%M:%S}"
     newest = max(run.heading.started for run in outlines)
-    begun = datetime.datetime.fromisoformat(newest) - datetime.timedelta(days=1)
+    begun = datetime.datetime.fromisoformat(newest) - NIGHT
     return f"{begun:%Y-%m-%dT%H:%M:%S}"
 
 

@@ -29,6 +29,8 @@ NAME = r"^[A-Za-z0-9._-]{1,64}$"
 DIGITS = 12
 # What systemd, D-Bus and, in a container that has neither, this user keep of a machine.
 IDS = ("/etc/machine-id", "/var/lib/dbus/machine-id")
+# Where NVIDIA's driver shows its devices, in a container too.
+GPUS = Path("/proc/driver/nvidia/gpus")
 # A command that says who the machine is answers at once, or not at all.
 PATIENCE_S = 5.0
 UNKNOWN = "unknown"
@@ -100,10 +102,9 @@ def microcode() -> str | None:
 
 def gpus() -> list[str]:
     """GPUs with their driver: from the driver's own files, else from NVML. Both give the same names."""
-    version = re.search(r"(?:Module|Modules for \S+)\s+(\d[\d.]*)", read("/proc/driver/nvidia/version") or "")
-    folder = Path("/proc/driver/nvidia/gpus")
+    version = re.search(r"Module(?: for \S+)?\s+(\d[\d.]*)", read("/proc/driver/nvidia/version") or "")
     with contextlib.suppress(OSError):
-        named = [re.search(r"^Model:\s*(.+)$", read(path) or "", re.M) for path in folder.glob("*/information")]
+        named = [re.search(r"^Model:\s*(.+)$", read(path) or "", re.M) for path in GPUS.glob("*/information")]
         if version and any(named):
             return sorted(f"{match[1].strip()}, driver {version[1]}" for match in named if match)
     return _from_nvml()

@@ -4,7 +4,7 @@
 
 One process per engine, fresh in each round, rounds interleaved; what is shown is the floor, the fastest block of all
 rounds, and ratios of floors. An engine that is not installed, or cannot do the work, says so. The tensors are the MLP
-of `tensor.py`, one thread. With `--against` no other engine is measured, but another build of tapegrad, row by row.
+of `tensor.py`, one thread; rows are those of `gradmark run` that both engines have. With `--against` no other engine is measured, but another build of tapegrad, row by row.
 """
 
 import itertools
@@ -13,7 +13,7 @@ import sys
 import time
 
 import tensor
-from floors import CHECKS, arguments, builds, floor_ns, interleaved, reason, save, tell
+from floors import CHECKS, arguments, builds, floor_ns, interleaved, ratio, reason, save, tell
 
 TERMS = 1000
 VARIABLES = 1000
@@ -74,14 +74,17 @@ def tapegrad(f, count):
     tape = tapegrad.Tape()
     xs = [tape.var(x) for x in point_of(count)]
     program = tape.freeze(xs, f(xs))
-    tangent, hvp = program.tangent(), program.gradient().tangent()
-    point = numpy.array(point_of(count))
-    both = numpy.array([*point_of(count), *direction_of(count)])
+    point, both = numpy.array(point_of(count)), numpy.array([*point_of(count), *direction_of(count)])
+
+    def bound(derived, x):
+        return derived.bind(x, numpy.zeros(derived.stats().outputs))
+
+    gradient = bound(program.gradient(with_values=True), point)
     return {
-        "value": lambda: program(point),
-        "gradient": lambda: program.value_and_grad(point)[1],
-        "jvp": lambda: tangent(both),
-        "hvp": lambda: hvp(both),
+        "value": bound(program, point),
+        "gradient": lambda: gradient()[1:],
+        "jvp": bound(program.tangent(), both),
+        "hvp": bound(program.gradient().tangent(), both),
     }
 
 
@@ -120,6 +123,8 @@ def casadi(f, count):
 ENGINES = {"tapegrad": tapegrad, "casadi": casadi}
 TRIDIAGONAL = "tapegrad, tridiagonal"
 TENSORS = {f"{engine}, tensors": engine for engine in ("tapegrad", "torch")}
+SUITES = ("scalar", "derivatives")
+PROGRAMS, CASADI = "tapegrad:program, rows", "casadi, rows"
 
 
 # ---- one process -------------------------------------------------------------------------------------------------
@@ -129,6 +134,8 @@ def measure(worker):
     """The floors of one worker, in this process, and what it computed; a string where there is none."""
     if worker == TRIDIAGONAL:
         return measure_tridiagonal()
+    if worker in (PROGRAMS, CASADI):
+        return measure_rows(worker.partition(",")[0])
     if worker in TENSORS:
         return tensor.measure(TENSORS[worker], NETWORK_ROWS.values())
     floors = {}
@@ -140,6 +147,28 @@ def measure(worker):
                 floors[f"{name}, {row}, {CHECKS}"] = checksum(rows[row]())
         except Exception as error:
             floors |= {f"{name}, {row}": reason(error) for row in ROWS}
+    return floors
+
+
+def measure_rows(engine):
+    """One iteration of every row of the suites, as the adapter of the engine does it."""
+    from gradmark.measure.job import Job
+    from gradmark.measure.worker.prepared import Prepared
+    from gradmark.records import Cell, Settings
+    from gradmark.records.derivative import has
+    from gradmark.workloads.lookup import built_in
+
+    floors = {}
+    for of in built_in():
+        if of.kind != "scalar" or of.suite not in SUITES:
+            continue
+        for params, derivative in itertools.product(of.points(full=False), has(of.result)):
+            cell = Cell(engine=engine, workload=of.name, suite=of.suite, params=params, derivative=derivative)
+            try:
+                session = Prepared(Job(kind="inspect", cell=cell, settings=Settings())).session
+                floors[cell.row] = floor_ns(session.total, block_ns=1e6, blocks=12)
+            except Exception as error:
+                floors[cell.row] = reason(error)
     return floors
 
 
@@ -227,12 +256,25 @@ def targets(floors):
             checks = ours[f"{name}, {row}, {CHECKS}"], theirs[f"{name}, {row}, {CHECKS}"]
             assert abs(checks[0] - checks[1]) <= 1e-9 * abs(checks[1]), f"{name}, {row}: {checks} differ"
             yield promise, f"{values[0] / values[1]:.2f} × its time", values[0] <= values[1]
+    yield every_row(floors[PROGRAMS], floors[CASADI])
     sparse = floors[TRIDIAGONAL]
     if isinstance(sparse, str):
         yield "tridiagonal Jacobian", sparse, None
     else:
         yield from sparse_targets(sparse)
     yield from tensor.derivative_targets({engine: floors[worker] for worker, engine in TENSORS.items()}, NETWORK)
+
+
+def every_row(ours, theirs):
+    """What is promised of all rows that both engines have: the worst of them decides."""
+    promise = "programs: no slower than CasADi's buffer interface on every scalar row that both have"
+    if isinstance(ours, str) or isinstance(theirs, str):
+        return promise, ours if isinstance(ours, str) else theirs, None
+    times = {row: ratio(ours[row], theirs[row]) for row in ours}
+    times = {row: each for row, each in times.items() if each == each}
+    worst = max(times, key=times.__getitem__)
+    number = f"{sum(each <= 1.0 for each in times.values())} of {len(times)}, at most {times[worst]:.2f} × ({worst})"
+    return promise, number, times[worst] <= 1.0
 
 
 def sparse_targets(sparse):
@@ -252,7 +294,7 @@ def main():
         return
     if options.against:
         sys.exit(not builds(__file__, ["tapegrad", TRIDIAGONAL, "tapegrad, tensors"], options.against, options.rounds))
-    floors = interleaved(__file__, [*ENGINES, TRIDIAGONAL, *TENSORS], options.rounds, environment)
+    floors = interleaved(__file__, [*ENGINES, TRIDIAGONAL, PROGRAMS, CASADI, *TENSORS], options.rounds, environment)
     for engine in ENGINES:
         if isinstance(floors[engine], str):
             floors[engine] = {f"{name}, {row}": floors[engine] for name in WORK for row in ROWS}

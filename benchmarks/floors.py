@@ -168,9 +168,7 @@ def builds(script: str, workers: Sequence[str], python: Path, rounds: int) -> bo
             by_rounds = statistics.median(pair[1][name] / pair[0][name] for pair in processes)
             worst = max(worst, ratio)
             late = "  slower" if ratio > MOST_SLOWER else ""
-            print(
-                f"{label:{width}}{before[name] / 1e3:12.3f}{floor / 1e3:12.3f}{ratio:12.3f}{by_rounds:12.3f}{late}"
-            )
+            print(f"{label:{width}}{before[name] / 1e3:12.3f}{floor / 1e3:12.3f}{ratio:12.3f}{by_rounds:12.3f}{late}")
     return tell([("no row more than 3 % slower than before", f"{worst:.3f} × at most", worst <= MOST_SLOWER)])
 
 

@@ -4,7 +4,8 @@
 
 One process per engine, fresh in each round, rounds interleaved; what is shown is the floor, the fastest block of all
 rounds, and ratios of floors. An engine that is not installed, or cannot do the work, says so. The tensors are the MLP
-of `tensor.py`, one thread; rows are those of `gradmark run` that both engines have. With `--against` no other engine is measured, but another build of tapegrad, row by row.
+of `tensor.py`, one thread; rows are those of `gradmark run` that both engines have. With `--against` no other engine is
+measured, but another build of tapegrad, row by row.
 """
 
 import itertools

@@ -111,7 +111,7 @@ def fastest(processes: Sequence[Floors | str]) -> Floors | str:
 
 
 def tell(promises: Iterable[tuple[str, str, bool | None]]) -> bool:
-    """Prints each promise (what, its number, whether it is kept; None if it was not measured); whether none is broken."""
+    """Prints each promise: what, its number, whether it is kept (None: not measured). Whether none is broken."""
     print("\npromises")
     verdicts = []
     for promise, number, kept in promises:

@@ -37,8 +37,8 @@ from cython.cimports.tapegrad.scalar.recording import Guard
 SEVERAL = cython.declare(cython.int, 2)
 # Instructions that stand together because each needs the one before. A sweep over one point keeps the last value in a
 # register, and a value that comes from memory takes twice as long to go on with. Runs so short that the processor sees
-# the next one before this one is done are computed side by side: the tangent of Horner's rule takes 1.4 times as long as
-# its value, 2.3 times with value and tangent in turn, 2.0 times in runs of 32 (benchmarks/derivatives.py).
+# the next one before this one is done are computed side by side: the tangent of Horner's rule takes 1.4 times as long
+# as its value, 2.3 times with value and tangent in turn, 2.0 times in runs of 32 (benchmarks/derivatives.py).
 RUN = cython.declare(cython.int, 4)
 
 

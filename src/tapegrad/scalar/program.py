@@ -17,9 +17,15 @@ from cython.cimports.tapegrad.scalar.deriving import entries_of, gradient_of, ta
 from cython.cimports.tapegrad.scalar.freezing import Frozen, segment
 from cython.cimports.tapegrad.scalar.inlining import inlined, placed
 from cython.cimports.tapegrad.scalar.kernels import backward_1, forward_1
-from cython.cimports.tapegrad.scalar.opcodes import BASES, INPUT, LHS_VALUE, OPERANDS, RHS_VALUE, THIRD_VALUE, WHERE
 from cython.cimports.tapegrad.scalar.recording import Guard, Recording
-from cython.cimports.tapegrad.scalar.replaying import Broken, Workspace, first_broken, pointer_of, raise_broken
+from cython.cimports.tapegrad.scalar.replaying import (
+    Broken,
+    Workspace,
+    first_broken,
+    operands_at,
+    pointer_of,
+    raise_broken,
+)
 from cython.cimports.tapegrad.scalar.variables import Var, as_number
 
 from tapegrad.errors import ConversionError, InputError
@@ -187,8 +193,8 @@ class Program:
         return outputs[0] if self.one_output else outputs
 
     def bind(self, x, out):
-        """A function without arguments: it reads the inputs from the array `x` as they are when it is called, writes the
-        outputs into `out`, and gives that.
+        """A function without arguments: it reads the inputs from the array `x`, as they are when it is called, writes
+        the outputs into the array `out`, and gives that.
 
         For functions so small that making an array takes longer than they do. Both are contiguous arrays of float64.
         Value and gradient: bind `gradient(with_values=True)`.
@@ -360,18 +366,7 @@ def instruction(program: Program, i: cython.Py_ssize_t):
     frozen: Frozen = program.frozen
     if not 0 <= i < frozen.size:
         raise IndexError(i)
-    op: cython.int = frozen.ops[i]
-    kinds: cython.int = OPERANDS[op]
-    operands: list = []
-    if op != INPUT:
-        operands.append(frozen.lhs[i] if kinds & LHS_VALUE else frozen.constants[frozen.lhs[i]])
-    if OPERANDS[BASES[op]] & RHS_VALUE:
-        operands.append(frozen.rhs[i] if kinds & RHS_VALUE else frozen.constants[frozen.rhs[i]])
-    if BASES[op] == WHERE:
-        operands.append(i - 1)
-    elif kinds & THIRD_VALUE:
-        operands.append(frozen.third[i])
-    return op, operands
+    return frozen.ops[i], operands_at(cython.address(frozen.code), i)
 
 
 def length_of_program(program: Program):

@@ -247,3 +247,24 @@ def test_derivatives_grow_linearly_with_the_program():
         assert counts[1] <= 10.5 * counts[0]
     assert large.tangent().stats().instrs <= 2 * large.stats().instrs
     assert large.gradient().tangent().stats().instrs <= 5 * large.stats().instrs
+
+
+def test_instructions_stand_in_short_runs_each_needing_the_one_before():
+    """Of Horner's rule: values go ahead, and tangents follow; so one point computes both side by side."""
+    from tapegrad.scalar.program import instruction, length_of_program
+
+    def horner(x):
+        total = x
+        for k in range(12):
+            total = total * x + (k + 2.0)
+        return total
+
+    tangent = frozen(horner, 0.5, one_input=True).tangent()
+    count = length_of_program(tangent)
+    kept = 0  # a value in the register
+    for place in range(tangent.stats().inputs, count):
+        _, operands = instruction(tangent, place)
+        assert all(operand < place for operand in operands if isinstance(operand, int))
+        kept += place - 1 in operands
+    assert tangent.stats().instrs == 24
+    assert kept == 17

@@ -150,7 +150,12 @@ def builds(script: str, workers: Sequence[str], python: Path, rounds: int) -> bo
                 sys.exit(f"\n{worker}: before: {floors[0]:.200}\nnow: {floors[1]:.200}")
             pairs[worker].append((floors[0], floors[1]))
     _progress("")
-    width = max(len(f"{worker}, {name}") for worker, processes in pairs.items() for name in processes[0][1])
+    width = max(
+        len(f"{worker}, {name}")
+        for worker, processes in pairs.items()
+        for name in processes[0][1]
+        if not name.endswith(CHECKS)
+    )
     print(f"\n{'':{width}}{'before µs':>12}{'now µs':>12}{'now/before':>12}{'by rounds':>12}")
     worst = 0.0
     for worker, processes in pairs.items():

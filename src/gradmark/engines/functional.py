@@ -107,7 +107,7 @@ def function_of(
     fixed: Sequence[Any],
     params: Mapping[str, Param],
 ) -> Callable[..., Any]:
-    """A workload as a function of what varies: of numbers one vector. `fixed` are all inputs as the library has them."""
+    """A workload as a function of what varies, numbers as one vector. `fixed`: all inputs as the library has them."""
     active, several = workload.active(inputs), workload.result == "array"
 
     def of_numbers(x: Any) -> Any:

@@ -75,13 +75,25 @@ ROOM = np.zeros(8)
 @pytest.mark.parametrize(
     ("x", "out", "message"),
     [
-        ([2.0, 3.0], np.zeros(4), "expected as inputs a contiguous float64 array of 2 numbers, got [2.0, 3.0]; make one"),
-        (np.zeros(3), np.zeros(4), "as inputs a contiguous float64 array of 2 numbers, got one of float64 with shape (3,)"),
+        (
+            [2.0, 3.0],
+            np.zeros(4),
+            "expected as inputs a contiguous float64 array of 2 numbers, got [2.0, 3.0]; make one",
+        ),
+        (
+            np.zeros(3),
+            np.zeros(4),
+            "as inputs a contiguous float64 array of 2 numbers, got one of float64 with shape (3,)",
+        ),
         (np.zeros(2, dtype=np.float32), np.zeros(4), "got one of float32 with shape (2,)"),
         (np.zeros((1, 2)), np.zeros(4), "got one of float64 with shape (1, 2)"),
         (np.zeros(2), ROOM[::2], "as outputs a contiguous float64 array of 4 numbers, got one with gaps; bind a copy"),
         (np.zeros(2), np.broadcast_to(0.0, 4), "got one with gaps"),
-        (np.zeros(2), None, "expected as outputs a contiguous float64 array of 4 numbers, got None; make one with numpy"),
+        (
+            np.zeros(2),
+            None,
+            "expected as outputs a contiguous float64 array of 4 numbers, got None; make one with numpy",
+        ),
     ],
 )
 def test_what_cannot_be_bound(program, x, out, message):

@@ -59,7 +59,7 @@ def command(
 
     def plan() -> Plan:
         asked = engines or (DEFAULT_ENGINE,)
-        settings = fewer(invocation.settings, len(discovery.chosen(asked)))
+        settings = fewer(invocation.settings, len(discovery.chosen(asked, derivatives)))
         rows = invocation.select(select, keyword)
         return invocation.plan(
             rows,

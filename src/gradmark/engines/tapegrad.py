@@ -27,14 +27,12 @@ MODES: Mapping[DerivativeName, str] = {
     "hvp": "fwd-over-rev",
     "hessian": "fwd-over-rev",
 }
-# Programs are derived once. Their full matrices are a sweep in reverse for each row.
+# Programs are derived once. Their matrices are sparse, and as full ones no other.
 MODES_OF_PROGRAMS: Mapping[DerivativeName, str] = {
     "gradient": "rev",
     "jvp": "fwd",
     "vjp": "rev",
-    "jacobian": "rev",
     "hvp": "fwd-over-rev",
-    "hessian": "rev-over-rev",
     "sparse-jacobian": "coloured",
     "sparse-hessian": "coloured",
 }
@@ -340,15 +338,6 @@ def derived_session(program: tapegrad.Program, inputs: Sequence[float], derivati
             move=partial(np.copyto, point),
             sparsity=lambda: Sparsity(nonzeros=matrix.nnz, colours=matrix.colours),
         )
-    if form == "matrix":
-        rows = program if derivative.name == "jacobian" else program.gradient()
-        values: Any = None
-
-        def sweep() -> None:
-            nonlocal values
-            values = rows.value_and_grad(point)
-
-        return Session(primal=primal, total=sweep, result=lambda: values[1], move=partial(np.copyto, point))
     if derivative.name == "jvp":
         derived = program.tangent()
     elif derivative.name == "hvp":

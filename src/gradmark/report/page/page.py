@@ -34,6 +34,14 @@ class Growth(Record, frozen=True, kw_only=True):
     verdict: str
 
 
+class Transcript(Record, frozen=True, kw_only=True):
+    """What was said to a program that failed, and what it answered."""
+
+    place: str
+    message: str
+    lines: list[str]
+
+
 class Page(Record, frozen=True, kw_only=True):
     """Everything, in the order in which it is shown."""
 
@@ -44,6 +52,7 @@ class Page(Record, frozen=True, kw_only=True):
     cards: list[Card]
     notes: list[Note]
     grid: grid.Grid
+    transcripts: list[Transcript]
     phases: bars.Bars
     scaling: Chart
     growth: list[Growth]
@@ -77,6 +86,15 @@ def page(runs: Sequence[Run], gate: Verdict | None = None, own: Sequence[Hypothe
         cards=cards(material, promises, gate),
         notes=_notes(material),
         grid=grid.grid(material),
+        transcripts=[
+            Transcript(
+                place=entry.row.place,
+                message=entry.row.message,
+                lines=[one_line(line) for line in entry.measurement.transcript],
+            )
+            for entry in material.entries
+            if entry.measurement.transcript
+        ],
         phases=bars.phases(material),
         scaling=curves.scaling(material),
         growth=[

@@ -79,10 +79,10 @@ class Conversation:
             raise UnsupportedError(f"the tool has no {module}{_because(answer.error)}")
         self.defined.add(module)
 
-    def evaluate(self, module: str, function: str, argument: Any) -> Answer:
+    def evaluate(self, module: str, function: str, argument: Any, description: str) -> Answer:
         """One answer with an output and the times of its runs."""
         began_ns = time.perf_counter_ns()
-        answer = self.ask(messages.evaluate(module, function, argument), f"evaluate {module}.{function}")
+        answer = self.ask(messages.evaluate(module, function, argument, description), f"evaluate {module}.{function}")
         took_ns = time.perf_counter_ns() - began_ns
         if not answer.success:
             self.refuse(f"failed{_because(answer.error)}")

@@ -50,9 +50,11 @@ def define(module: str) -> dict[str, Any]:
     return {"kind": "define", "module": module}
 
 
-def evaluate(module: str, function: str, argument: Any) -> dict[str, Any]:
-    """Evaluate a function of the module."""
-    return {"kind": "evaluate", "module": module, "function": function, "input": argument}
+def evaluate(module: str, function: str, argument: Any, description: str) -> dict[str, Any]:
+    """Evaluate a function of the module. The description is for people."""
+    return {
+        "kind": "evaluate", "module": module, "function": function, "input": argument, "description": description
+    }  # fmt: skip
 
 
 def encoded(message: Any) -> bytes:

@@ -3,6 +3,7 @@
 In: a workload that GradBench has as an eval. Out: a session whose times are those that the tool reports of its own runs.
 """
 
+import math
 import shlex
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -13,8 +14,9 @@ from gradmark.engines.gradbench.messages import Answer
 from gradmark.engines.protocol import Capabilities, Derivative, OwnClock, Session
 from gradmark.errors import SelectionError, UnsupportedError
 from gradmark.records import Param
-from gradmark.records.derivative import DERIVATIVES
-from gradmark.workloads.gradbench import EVALS, Eval
+from gradmark.records.derivative import DERIVATIVES, with_article
+from gradmark.workloads.gradbench.eval import Eval, Named
+from gradmark.workloads.gradbench.evals import EVALS, of_workload
 from gradmark.workloads.workload import Workload
 
 PREFIX = "gradbench"
@@ -70,21 +72,21 @@ class Tool:
         derivative: Derivative = GRADIENT,
     ) -> Session:
         """Starts the tool and has it define the module of the eval."""
-        problem = EVALS.get(workload.name)
+        problem = of_workload(workload.name)
         if problem is None:
             raise UnsupportedError(
                 f"GradBench has no eval that is {workload.name}; its tools can be asked for {', '.join(EVALS)}"
             )
-        function = problem.derivatives.get(derivative.name)
-        if function is None:
+        if problem.asks != derivative.name:
             raise UnsupportedError(
-                f"GradBench's {problem.module} asks for {', '.join(problem.derivatives)}, not for {derivative.name}"
+                f"GradBench's {problem.module} asks for {problem.instead or problem.asks}, not for "
+                f"{with_article(derivative.name)}"
             )
         if self.conversation is None or not self.conversation.close.alive:
             self.conversation = Conversation(self.words)
             self.conversation.start(problem.module)
         self.conversation.define(problem.module)
-        return _Asked(self.conversation, problem, function, inputs, params).session(derivative)
+        return _Asked(self.conversation, problem, workload, inputs, params).session(derivative)
 
     def close(self) -> None:
         """Ends the program. A worker that ends ends it too."""
@@ -99,13 +101,14 @@ class _Asked:
         self,
         conversation: Conversation,
         problem: Eval,
-        function: str,
+        workload: Workload,
         inputs: Sequence[Any],
         params: Mapping[str, Param],
     ) -> None:
         self.conversation = conversation
         self.problem = problem
-        self.functions = {"primal": problem.primal, "total": function}
+        self.workload = workload
+        self.functions = {"primal": problem.primal, "total": problem.derivative}
         self.inputs = inputs
         self.params = params
         self.derived: Any = None
@@ -133,7 +136,24 @@ class _Asked:
 
     def total(self) -> None:
         """Asks for the derivative once."""
-        self.derived = self._read("total", lambda output: self.problem.parts(output, self.inputs))
+        self.derived = self._read("total", lambda output: self._parts(self.problem.flat(output, self._named())))
+
+    def _named(self) -> Named:
+        """The inputs as they are now, by name."""
+        if self.workload.kind == "scalar":
+            return self.problem.named(self.inputs, self.params)
+        return dict(zip(self.workload.names(len(self.inputs)), self.inputs, strict=True))
+
+    def _parts(self, flat: Any) -> Any:
+        """A derivative in the parts that a session gives: numbers, or an array for each differentiated input."""
+        if self.workload.kind == "scalar":
+            return refuse_count(list(flat), len(self.inputs))
+        import numpy as np
+
+        shapes = [self.inputs[place].shape for place in self.workload.active(self.inputs)]
+        sizes = [math.prod(shape) for shape in shapes]
+        parts = np.split(refuse_count(np.asarray(flat), sum(sizes)), np.cumsum(sizes)[:-1])
+        return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
     def _read(self, phase: str, read: Callable[[Any], Any]) -> Any:
         answer = self._asked(phase, 1)
@@ -142,7 +162,7 @@ class _Asked:
         try:
             return read(answer.output)
         except (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError) as error:
-            self.conversation.refuse(f"gave an output of another shape than the eval has: {error}")
+            self.conversation.refuse(f"gave an output of another shape than {self.problem.module} has: {error}")
 
     def _timed(self, phase: str) -> Callable[[int], float]:
         """So many runs, in one message: what each took, on average. The first run of a message is kept out.
@@ -161,7 +181,16 @@ class _Asked:
         return mean_ns
 
     def _asked(self, phase: str, runs: int) -> Answer:
-        argument = self.problem.written(self.inputs, self.params)
+        argument = self.problem.written(self._named(), self.params)
         if self.problem.repeats:
             argument |= {"min_runs": runs, "min_seconds": 0}
-        return self.conversation.evaluate(self.problem.module, self.functions[phase], argument)
+        return self.conversation.evaluate(
+            self.problem.module, self.functions[phase], argument, self.problem.size(self.params)
+        )
+
+
+def refuse_count(flat: Any, count: int) -> Any:
+    """The same numbers, if they are so many."""
+    if len(flat) != count:
+        raise ValueError(f"expected {count:,} numbers, got {len(flat):,}")
+    return flat

@@ -1,0 +1,86 @@
+"""One eval of GradBench: its functions, and how inputs and results of ours are written in its JSON.
+
+Names and fields are those of evals/*/README.md in github.com/gradbench/gradbench (MIT licence). What JSON holds is
+checked here: a `ValueError` says what was expected and what came.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradmark.records import DerivativeName, Param
+
+# Inputs by the names that the workload with arrays has for them: arrays, or lists of floats.
+Named = Mapping[str, Any]
+Sizes = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Eval:
+    """One eval: two functions of the same inputs.
+
+    module, primal, derivative: the names of the eval and of its functions. asks: what the latter is a derivative of;
+    empty: it is none that we have, and `instead` says what it is. size: as GradBench writes it, in descriptions and in
+    its statistics. written: the inputs as JSON; read: the sizes and inputs of such JSON. named: the inputs of the
+    workload that is written number by number. form: a derivative, all of its numbers in one list, as the output has
+    them; flat: the other way round. repeats: whether a message says how often the function is to be run.
+    """
+
+    module: str
+    primal: str
+    derivative: str
+    asks: DerivativeName | None = "gradient"
+    instead: str = ""
+    size: Callable[[Sizes], str]
+    written: Callable[[Named, Sizes], Any]
+    read: Callable[[Any], tuple[dict[str, Param], dict[str, Any]]]
+    named: Callable[[Sequence[float], Sizes], Named]
+    form: Callable[[Any, Sizes], Any] = field(default=lambda flat, _sizes: listed(flat))
+    flat: Callable[[Any, Named], Any] = field(default=lambda output, _inputs: array(output, None))
+    value: Callable[[Any], Any] = float
+    repeats: bool = True
+
+
+# --- numbers in JSON
+
+
+def listed(x: Any) -> Any:
+    """An array as lists of lists; lists as they are."""
+    return x.tolist() if hasattr(x, "tolist") else list(x)
+
+
+def array(given: Any, *shape: int | None) -> Any:
+    """Numbers of a shape, of which None may be any. Raises `ValueError` that says what came."""
+    import numpy as np
+
+    try:
+        numbers = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"expected numbers of shape {_words(shape)}, got {short(given)}") from None
+    fits = numbers.ndim == len(shape) and all(w is None or w == n for w, n in zip(shape, numbers.shape, strict=True))
+    if not fits:
+        raise ValueError(f"expected numbers of shape {_words(shape)}, got {_words(numbers.shape)}")
+    return numbers
+
+
+def _words(shape: Sequence[int | None]) -> str:
+    return f"({', '.join('any' if n is None else str(n) for n in shape)})"
+
+
+def short(given: Any) -> str:
+    text = repr(given)
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+def whole(given: Mapping[str, Any], name: str) -> int:
+    number = given.get(name)
+    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+        raise ValueError(f"expected a whole number as {name}, got {short(number)}")
+    return number
+
+
+def number(given: Any) -> float:
+    """One number. Raises `ValueError` that says what came."""
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise ValueError(f"expected a number, got {short(given)}")
+    return float(given)

@@ -1,0 +1,86 @@
+"""All evals of GradBench that the suite `literature` has, by name, and which workloads are which.
+
+Those that take a few lines stand here, the others in files of their own.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradmark.workloads.gradbench import gmm, kmeans, lstm
+from gradmark.workloads.gradbench.eval import Eval, Named, Sizes, array, listed, number, whole
+from gradmark.workloads.literature import EVALS as WORKLOADS
+
+
+def of_workload(name: str) -> Eval | None:
+    """The eval that a workload of the suite `literature` is; None for any other."""
+    module = next((module for module, names in WORKLOADS.items() if name in names), None)
+    return None if module is None else EVALS.get(module)
+
+
+def _vector(numbers: Sequence[float], _sizes: Sizes) -> Named:
+    return {"x": numbers}
+
+
+def _raveled(x: Any) -> Any:
+    return x.ravel() if hasattr(x, "ravel") else x
+
+
+EVALS: dict[str, Eval] = {
+    "hello": Eval(
+        module="hello",
+        primal="square",
+        derivative="double",
+        size=lambda sizes: str(float(sizes["x"])),
+        written=lambda inputs, _sizes: float(inputs["x"]),
+        read=lambda given: ({"x": number(given)}, {"x": [number(given)]}),
+        named=lambda numbers, _sizes: {"x": numbers[0]},
+        form=lambda flat, _sizes: float(flat[0]),
+        flat=lambda output, _inputs: [number(output)],
+        repeats=False,
+    ),
+    "lse": Eval(
+        module="lse",
+        primal="primal",
+        derivative="gradient",
+        size=lambda sizes: f"n={sizes['n']}",
+        written=lambda inputs, _sizes: {"x": listed(inputs["x"])},
+        read=lambda given: ({"n": len(given["x"])}, {"x": array(given["x"], None)}),
+        named=_vector,
+    ),
+    "llsq": Eval(
+        module="llsq",
+        primal="primal",
+        derivative="gradient",
+        size=lambda sizes: f"n={sizes['n']},m={sizes['m']}",
+        written=lambda inputs, sizes: {"x": listed(inputs["x"]), "n": sizes["n"]},
+        read=lambda given: ({"n": whole(given, "n"), "m": len(given["x"])}, {"x": array(given["x"], None)}),
+        named=_vector,
+    ),
+    "ode": Eval(
+        module="ode",
+        primal="primal",
+        derivative="gradient",
+        asks=None,
+        instead="the gradient of the last entry alone, which is zero; ours is of the sum of all",
+        size=lambda sizes: f"n={sizes['n']},s={sizes['s']}",
+        written=lambda inputs, sizes: {"x": listed(inputs["x"]), "s": sizes["s"]},
+        read=lambda given: ({"n": len(given["x"]), "s": whole(given, "s")}, {"x": array(given["x"], None)}),
+        named=_vector,
+        value=lambda output: float(sum(output)),
+    ),
+    "det": Eval(
+        module="det",
+        primal="primal",
+        derivative="gradient",
+        size=lambda sizes: str(sizes["ell"]),
+        written=lambda inputs, sizes: {"A": listed(_raveled(inputs["a"])), "ell": sizes["ell"]},
+        read=lambda given: (
+            {"ell": whole(given, "ell")},
+            {"a": array(given["A"], given["ell"] ** 2).reshape(given["ell"], given["ell"])},
+        ),
+        named=lambda numbers, _sizes: {"a": numbers},
+    ),
+    "gmm": gmm.EVAL,
+    "lstm": lstm.EVAL,
+    "kmeans": kmeans.EVAL,
+}

@@ -13,32 +13,42 @@ from gradmark.records import DerivativeName, Param
 # Inputs by the names that the workload with arrays has for them: arrays, or lists of floats.
 Named = Mapping[str, Any]
 Sizes = Mapping[str, Any]
+# A derivative, and of a jvp or hvp a tangent for each differentiated input.
+Along = tuple[DerivativeName, Sequence[Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Eval:
     """One eval: two functions of the same inputs.
 
-    module, primal, derivative: the names of the eval and of its functions. asks: what the latter is a derivative of;
-    empty: it is none that we have, and `instead` says what it is. size: as GradBench writes it, in descriptions and in
-    its statistics. written: the inputs as JSON; read: the sizes and inputs of such JSON. named: the inputs of the
-    workload that is written number by number. form: a derivative, all of its numbers in one list, as the output has
-    them; flat: the other way round. repeats: whether a message says how often the function is to be run.
+    module, primal, derivative: the names of the eval and of its functions. size: as GradBench writes it, in descriptions
+    and in its statistics. written: the inputs as JSON. repeats: whether a message says how often a function is run.
+
+    Of tools that are asked: asks is what `derivative` is of our workloads; None: none of them, and `instead` says why.
+    named: the inputs of a workload that is written number by number. flat: of an output, the numbers of our derivative
+    in one vector, or a matrix. value: of the output of primal, our result.
+
+    Of being a tool: workload is the one that answers. read: the sizes and inputs of such JSON. along: the derivatives
+    to be computed, each with its tangents. form: of these, each a vector or matrix, the output. shown: of our result,
+    the output of primal.
     """
 
     module: str
     primal: str
     derivative: str
-    asks: DerivativeName | None = "gradient"
-    instead: str = ""
     size: Callable[[Sizes], str]
     written: Callable[[Named, Sizes], Any]
-    read: Callable[[Any], tuple[dict[str, Param], dict[str, Any]]]
-    named: Callable[[Sequence[float], Sizes], Named]
-    form: Callable[[Any, Sizes], Any] = field(default=lambda flat, _sizes: listed(flat))
-    flat: Callable[[Any, Named], Any] = field(default=lambda output, _inputs: array(output, None))
-    value: Callable[[Any], Any] = float
     repeats: bool = True
+    asks: DerivativeName | None = "gradient"
+    instead: str = ""
+    named: Callable[[Sequence[float], Sizes], Named]
+    flat: Callable[[Any, Named], Any] = field(default=lambda output, _inputs: array(output, None))
+    value: Callable[[Any], Any] = field(default=lambda output: number(output))
+    workload: str
+    read: Callable[[Any], tuple[dict[str, Param], dict[str, Any]]]
+    along: Callable[[Named], Sequence[Along]] = field(default=lambda _inputs: [("gradient", ())])
+    form: Callable[[Sequence[Any], Sizes], Any] = field(default=lambda results, _sizes: listed(results[0]))
+    shown: Callable[[Any], Any] = float
 
 
 # --- numbers in JSON
@@ -68,11 +78,13 @@ def _words(shape: Sequence[int | None]) -> str:
 
 
 def short(given: Any) -> str:
+    """What was given, cut off if it is long."""
     text = repr(given)
     return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 def whole(given: Mapping[str, Any], name: str) -> int:
+    """A field that is a whole number."""
     number = given.get(name)
     if not isinstance(number, int) or isinstance(number, bool) or number < 0:
         raise ValueError(f"expected a whole number as {name}, got {short(number)}")

@@ -44,11 +44,11 @@ def _read(given: Any) -> tuple[dict[str, Param], dict[str, Any]]:
     return sizes, {"x": array(given["x"], sizes["n"], sizes["d"]), **inputs}
 
 
-def _form(flat: Any, sizes: Sizes) -> dict[str, Any]:
+def _form(results: Sequence[Any], sizes: Sizes) -> dict[str, Any]:
     import numpy as np
 
     shapes = _shapes(sizes)
-    parts = np.split(np.asarray(flat), np.cumsum([np.prod(shape, dtype=int) for shape in shapes.values()])[:-1])
+    parts = np.split(results[0], np.cumsum([np.prod(shape, dtype=int) for shape in shapes.values()])[:-1])
     return {
         theirs: part.reshape(shapes[ours]).tolist() for (ours, theirs), part in zip(NAMES.items(), parts, strict=True)
     }
@@ -72,6 +72,7 @@ EVAL = Eval(
     derivative="jacobian",
     size=lambda sizes: f"{sizes['d']}_{sizes['k']}_{sizes['n']}",
     written=_written,
+    workload="gmm_array",
     read=_read,
     named=_named,
     form=_form,

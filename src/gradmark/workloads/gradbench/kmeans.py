@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradmark.records import Param
-from gradmark.workloads.gradbench.eval import Eval, Named, Sizes, array, listed
+from gradmark.workloads.gradbench.eval import Along, Eval, Named, Sizes, array, listed
 
 
 def _named(numbers: Sequence[float], sizes: Sizes) -> Named:
@@ -33,10 +33,16 @@ def _flat(output: Any, inputs: Named) -> Any:
     return (step * diagonal[:, None]).ravel()
 
 
-def _row_major(flat: Any, sizes: Sizes) -> Any:
+def _along(inputs: Named) -> list[Along]:
+    """The gradient, and the diagonal of the Hessian: that times ones, because nothing else is in it."""
     import numpy as np
 
-    return np.reshape(flat, (sizes["k"], sizes["d"])).tolist()
+    return [("gradient", ()), ("hvp", [np.ones_like(inputs["centres"])])]
+
+
+def _step(results: Sequence[Any], sizes: Sizes) -> Any:
+    gradient, diagonal = results
+    return (gradient / diagonal).reshape(sizes["k"], sizes["d"]).tolist()
 
 
 EVAL = Eval(
@@ -45,8 +51,10 @@ EVAL = Eval(
     derivative="dir",
     size=lambda sizes: f"k={sizes['k']},n={sizes['n']},d={sizes['d']}",
     written=lambda inputs, _sizes: {"points": listed(inputs["points"]), "centroids": listed(inputs["centres"])},
+    workload="kmeans_array",
     read=_read,
+    along=_along,
     named=_named,
-    form=_row_major,
+    form=_step,
     flat=_flat,
 )

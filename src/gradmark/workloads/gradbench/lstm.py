@@ -40,6 +40,7 @@ EVAL = Eval(
         "state": listed(inputs["state"]),
         "sequence": listed(inputs["text"]),
     },
+    workload="lstm_array",
     read=_read,
     named=_named,
 )

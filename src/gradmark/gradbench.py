@@ -1,0 +1,215 @@
+"""Gradmark's engines as a tool of GradBench: `python -m gradmark.gradbench` answers an eval on standard input and output.
+
+In: messages of GradBench's protocol, a line of JSON each (see engines/gradbench/messages.py). Out: an answer to each,
+with the times of every run. An error is an answer too; what engines print goes to standard error.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, BinaryIO, NamedTuple
+
+from gradmark.engines.discovery import load
+from gradmark.engines.gradbench import messages
+from gradmark.engines.protocol import Derivative, Engine, Session
+from gradmark.errors import GradmarkError
+from gradmark.isolation import inside
+from gradmark.measure.worker.session import capabilities_of, takes
+from gradmark.records import Cell, DerivativeName
+from gradmark.records.derivative import FACTS
+from gradmark.workloads.gradbench.eval import Eval
+from gradmark.workloads.gradbench.evals import EVALS
+from gradmark.workloads.lookup import named, where_it_failed
+from gradmark.workloads.workload import Workload
+
+# Of the number of runs that a message may ask for, and of the seconds.
+MOST_RUNS, MOST_SECONDS = 1_000_000, 3600.0
+
+
+class Work(NamedTuple):
+    """One function at its inputs: what is run and timed, and what gives the output after it."""
+
+    runs: Sequence[Callable[[], Any]]
+    output: Callable[[Any], Any]  # of what the first of them returned last
+
+
+class Served:
+    """An engine, asked for the functions of evals."""
+
+    def __init__(self, engine: str) -> None:
+        self.name = engine
+        self.engine: Engine = load(engine)
+        self.can = capabilities_of(engine, self.engine)
+
+    def answer(self, message: Any) -> dict[str, Any]:
+        """The answer to a message, whatever is in it."""
+        if not isinstance(message, dict) or not isinstance(message.get("id"), int):
+            raise GradmarkError(f"expected a message with an id, got {messages.abridged(message)!r}")
+        try:
+            return {"id": message["id"], **self._answered(message)}
+        except GradmarkError as error:
+            failure = str(error)
+        except MemoryError as error:
+            failure = f"out of memory: {error}"
+        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+            failure = f"the input is not that of this eval, or cannot be evaluated: {where_it_failed(error)}"
+        return {"id": message["id"], "success": False, "error": failure}
+
+    def _answered(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        match message.get("kind"):
+            case "start":
+                return {"tool": self.name}
+            case "define":
+                self.workload(self.problem(message))
+                return {"success": True}
+            case "evaluate":
+                return self.evaluate(message)
+        return {}
+
+    def problem(self, message: Mapping[str, Any]) -> Eval:
+        """The eval of a message."""
+        module = message.get("module")
+        problem = EVALS.get(module) if isinstance(module, str) else None
+        if problem is None:
+            raise GradmarkError(f"there is no module {module!r}; expected one of {', '.join(EVALS)}")
+        return problem
+
+    def workload(self, problem: Eval) -> Workload:
+        """The workload that answers, if the engine can have it."""
+        (workload,) = named(problem.workload)
+        wanted: DerivativeName = problem.asks or "gradient"
+        cell = Cell(
+            engine=self.name, workload=workload.name, suite=workload.suite, kind=workload.kind, derivative=wanted
+        )
+        if lacking := self.can.lacking(cell):
+            raise GradmarkError(lacking)
+        return workload
+
+    def evaluate(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """Runs a function as often and as long as the message asks for."""
+        problem, given = self.problem(message), message.get("input")
+        times, seconds = _wanted(given) if problem.repeats else (1, 0.0)
+        began = time.perf_counter_ns()
+        work = self.work(problem, message.get("function"), given)
+        prepared_ns = time.perf_counter_ns() - began
+        runs_ns: list[int] = []
+        returned: Any = None
+        spent_s = 0.0
+        while len(runs_ns) < times or spent_s < seconds:
+            start = time.perf_counter_ns()
+            returned = [run() for run in work.runs][0]
+            runs_ns.append(time.perf_counter_ns() - start)
+            spent_s += runs_ns[-1] / 1e9
+        timings = [{"name": "prepare", "nanoseconds": prepared_ns}]
+        timings += [{"name": messages.EVALUATE, "nanoseconds": ns} for ns in runs_ns]
+        return {"success": True, "output": work.output(returned), "timings": timings}
+
+    def work(self, problem: Eval, function: Any, given: Any) -> Work:
+        """What is to be run for one function of an eval."""
+        workload = self.workload(problem)
+        params, values = problem.read(given)
+        if workload.arrays is None:
+            inputs = [float(x) for value in values.values() for x in _flat(value)]
+        else:  # tables that follow from the sizes are made as for a run
+            names = [name for name in workload.names(len(workload.draw(0, params)))]
+            drawn = workload.draw(0, params)
+            inputs = [values.get(name, x) for name, x in zip(names, drawn, strict=True)]
+        if function == problem.primal:
+            session = self.session(workload, inputs, params, "gradient", ())
+            if session.primal is None:
+                raise GradmarkError(f"{self.name} does not evaluate without differentiating")
+            return Work([_finished(session, (session.primal,))], problem.shown)
+        if function != problem.derivative:
+            raise GradmarkError(
+                f"{problem.module} has no function {function!r}; expected {problem.primal} or {problem.derivative}"
+            )
+        asked = problem.along(values)
+        sessions = [self.session(workload, inputs, params, name, tangents) for name, tangents in asked]
+        runs = [_finished(session, _calls(session)) for session in sessions]
+        readers = [_reader(session, name) for session, (name, _) in zip(sessions, asked, strict=True)]
+        return Work(runs, lambda _returned: problem.form([read() for read in readers], params))
+
+    def session(
+        self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Any], name: DerivativeName, tangents: Any
+    ) -> Session:
+        """A session of the engine for one derivative."""
+        told: dict[str, Any] = {"device": self.can.devices[0]} if takes(self.engine, "device") else {}
+        if takes(self.engine, "derivative"):
+            told["derivative"] = Derivative(name=name, tangents=tangents)
+        elif name != "gradient":
+            raise GradmarkError(f"{self.name} has no {name}")
+        return self.engine.prepare(workload, inputs, params, **told)
+
+
+def _wanted(given: Any) -> tuple[int, float]:
+    """How often and how long a function is to be run."""
+    runs, seconds = (given.get(name, usual) for name, usual in (("min_runs", 1), ("min_seconds", 0)))
+    for name, number, most in (("min_runs", runs, MOST_RUNS), ("min_seconds", seconds, MOST_SECONDS)):
+        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= most:
+            raise GradmarkError(f"expected a number up to {most:,.0f} as {name}, got {number!r}")
+    return max(1, int(runs)), float(seconds)
+
+
+def _calls(session: Session) -> Sequence[Callable[[], Any]]:
+    if session.total is not None:
+        return (session.total,)
+    return [call for call in (session.forward, session.backward) if call is not None]
+
+
+def _finished(session: Session, calls: Sequence[Callable[[], Any]]) -> Callable[[], Any]:
+    """One run: the calls, and waiting for them."""
+
+    def run() -> Any:
+        returned = [call() for call in calls][0]
+        session.synchronize()
+        return returned
+
+    return run
+
+
+def _reader(session: Session, name: DerivativeName) -> Callable[[], Any]:
+    """What gives a derivative after a run: a vector, or a matrix."""
+    import numpy as np
+
+    read = session.gradients if name == "gradient" else session.result
+    assert read is not None
+    if FACTS[name].form != "inputs":
+        return lambda: np.asarray(read())
+    return lambda: np.concatenate([np.ravel(part) for part in read()])
+
+
+def _flat(value: Any) -> Any:
+    return value.ravel().tolist() if hasattr(value, "ravel") else value
+
+
+def serve(engine: str, lines: BinaryIO, answers: BinaryIO) -> None:
+    """Answers each line until there is none."""
+    served = Served(engine)
+    for line in lines:
+        if not line.strip():
+            continue
+        try:
+            message = messages.parsed(line)
+        except ValueError as error:
+            raise GradmarkError(f"expected a line of JSON, got {line[:80]!r}: {error}") from None
+        answers.write(messages.encoded(served.answer(message)))
+        answers.flush()
+
+
+def main() -> None:
+    """The program."""
+    parser = argparse.ArgumentParser(prog="python -m gradmark.gradbench", description=__doc__.splitlines()[0])
+    parser.add_argument("-e", "--engine", default="tapegrad", help="Engine that answers. Default: tapegrad.")
+    given = parser.parse_args()
+    lines, answers = inside.private_streams()
+    try:
+        serve(given.engine, lines, answers)
+    except GradmarkError as error:
+        sys.exit(f"gradmark.gradbench: {error}")
+    except (BrokenPipeError, KeyboardInterrupt):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-"""`gradmark list`: workloads, engines, runs."""
+"""`gradmark list`: workloads, engines, runs, and what others published."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,16 +21,18 @@ NOT_RESUMED = ("pytest",)
 
 
 @click.command()
-@click.argument("what", type=click.Choice(["workloads", "engines", "runs", "all"]), default="all")
+@click.argument("what", type=click.Choice(["workloads", "engines", "runs", "published", "all"]), default="all")
 @click.option("--store", type=click.Path(path_type=Path), default=None, help="Folder of run files.")
 def command(what: str, store: Path | None) -> None:
-    """Show what there is: workloads, engines, runs."""
+    """Show what there is: workloads, engines, runs; or the ratios that others published."""
     if what in ("workloads", "all"):
         workloads()
     if what in ("engines", "all"):
         engines()
     if what in ("runs", "all"):
         runs(store)
+    if what == "published":
+        published()
 
 
 def workloads() -> None:
@@ -70,6 +72,21 @@ def engines() -> None:
         else:
             state = f"missing: {surveyed.missing[name]}"
         say(f"  {name:30} {state}")
+
+
+def published() -> None:
+    """How many times as long as its function a derivative takes, as others report it: by source, problem and size."""
+    from gradmark.workloads.published import published as table
+
+    known = table()
+    for name, source in known.sources.items():
+        say(source.title)
+        for line in (source.ratio, source.machine, source.where, f"{source.licence} licence"):
+            say(f"  {line}")
+        for problem, sizes in known.ratios[name].items():
+            for size, ratios in sizes.items():
+                tools = sorted(ratios.items(), key=lambda pair: pair[1])
+                say(f"  {problem}/{size}: {', '.join(f'{tool} {ratio:g}' for tool, ratio in tools)}")
 
 
 def runs(store: Path | None) -> None:

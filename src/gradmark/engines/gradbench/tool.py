@@ -79,8 +79,8 @@ class Tool:
             )
         if problem.asks != derivative.name:
             raise UnsupportedError(
-                f"GradBench's {problem.module} asks for {problem.instead or problem.asks}, not for "
-                f"{with_article(derivative.name)}"
+                f"{with_article(derivative.name)} cannot be asked for: GradBench's {problem.module} is "
+                f"{problem.instead or with_article(str(problem.asks))}"
             )
         if self.conversation is None or not self.conversation.close.alive:
             self.conversation = Conversation(self.words)

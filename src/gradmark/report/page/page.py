@@ -16,6 +16,7 @@ from gradmark.report.model import sides
 from gradmark.report.model.answers import answers
 from gradmark.report.model.characters import one_line, plural
 from gradmark.report.model.notes import Note, notes, unfinished
+from gradmark.report.model.published import BesideAll, beside
 from gradmark.report.page import bars, curves, grid, heat, points
 from gradmark.report.page.cards import Card, cards
 from gradmark.report.page.chart import Chart
@@ -61,6 +62,7 @@ class Page(Record, frozen=True, kw_only=True):
     accuracy: Chart
     samples: Chart
     engines: heat.Heat | None
+    published: BesideAll
     first_call: Chart
     pareto: Chart
     history: Chart
@@ -113,6 +115,7 @@ def page(runs: Sequence[Run], gate: Verdict | None = None, own: Sequence[Hypothe
         accuracy=points.accuracy(material),
         samples=samples(material),
         engines=heat.side_by_side(material),
+        published=beside(material.rows),
         first_call=points.first_call(material),
         pareto=points.pareto(material),
         history=history(material),

@@ -24,7 +24,8 @@ class Eval:
     module, primal, derivative: the names of the eval and of its functions. size: as GradBench writes it, in descriptions
     and in its statistics. written: the inputs as JSON. repeats: whether a message says how often a function is run.
 
-    Of tools that are asked: asks is what `derivative` is of our workloads; None: none of them, and `instead` says why.
+    Of tools that are asked: asks is what can be had of `derivative` for our workloads; None: nothing. instead: what it
+    is, where it is not just that.
     named: the inputs of a workload that is written number by number. flat: of an output, the numbers of our derivative
     in one vector, or a matrix. value: of the output of primal, our result.
 

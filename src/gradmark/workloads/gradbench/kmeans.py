@@ -49,6 +49,7 @@ EVAL = Eval(
     module="kmeans",
     primal="cost",
     derivative="dir",
+    instead="the gradient divided by the diagonal of the Hessian, both of which it takes",
     size=lambda sizes: f"k={sizes['k']},n={sizes['n']},d={sizes['d']}",
     written=lambda inputs, _sizes: {"points": listed(inputs["points"]), "centroids": listed(inputs["centres"])},
     workload="kmeans_array",

@@ -70,6 +70,7 @@ OTHERS: dict[str, Any] = {
     "avg_pool2d": _avg_pool2d,
     "dropout": _dropout,
     "constant": jnp.asarray,
+    "scan": jax.lax.scan,
 }
 
 

@@ -37,3 +37,6 @@ TENSOR_FUNCTIONS = [
     *["softmax", "log_softmax", "softmax_cross_entropy", "layer_norm", "conv2d", "max_pool2d", "avg_pool2d"],
     *["dropout", "embedding", "scaled_dot_product_attention", "constant"],
 ]
+# A loop, for namespaces of arrays: `scan(step, carry, xs=None, length=None)` as JAX's. Every namespace has it: an engine
+# without one of its own runs it as Python's.
+LOOPS = ["scan"]

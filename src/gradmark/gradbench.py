@@ -8,6 +8,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, BinaryIO, NamedTuple
 
 from gradmark.engines.discovery import load
@@ -15,13 +16,13 @@ from gradmark.engines.gradbench import messages
 from gradmark.engines.protocol import Derivative, Engine, Session
 from gradmark.errors import GradmarkError
 from gradmark.isolation import inside
-from gradmark.measure.worker.session import capabilities_of, takes
+from gradmark.measure.worker.session import capabilities_of, number, takes
 from gradmark.records import Cell, DerivativeName
-from gradmark.records.derivative import FACTS
+from gradmark.records.derivative import FACTS, USUAL_DERIVATIVE
 from gradmark.workloads.gradbench.eval import Eval
-from gradmark.workloads.gradbench.evals import EVALS
+from gradmark.workloads.gradbench.evals import EVALS, of_message
 from gradmark.workloads.lookup import named, where_it_failed
-from gradmark.workloads.workload import Workload
+from gradmark.workloads.workload import Workload, input_names
 
 # Of the number of runs that a message may ask for, and of the seconds.
 MOST_RUNS, MOST_SECONDS = 1_000_000, 3600.0
@@ -70,18 +71,14 @@ class Served:
     def problem(self, message: Mapping[str, Any]) -> Eval:
         """The eval of a message."""
         module = message.get("module")
-        problem = EVALS.get(module) if isinstance(module, str) else None
-        if problem is None:
+        if not isinstance(module, str) or module not in EVALS:
             raise GradmarkError(f"there is no module {module!r}; expected one of {', '.join(EVALS)}")
-        return problem
+        return of_message(module, message.get("input"))
 
     def workload(self, problem: Eval) -> Workload:
         """The workload that answers, if the engine can have it."""
         (workload,) = named(problem.workload)
-        wanted: DerivativeName = problem.asks or "gradient"
-        cell = Cell(
-            engine=self.name, workload=workload.name, suite=workload.suite, kind=workload.kind, derivative=wanted
-        )
+        cell = Cell(engine=self.name, workload=workload.name, suite=workload.suite, kind=workload.kind)
         if lacking := self.can.lacking(cell):
             raise GradmarkError(lacking)
         return workload
@@ -107,39 +104,51 @@ class Served:
 
     def work(self, problem: Eval, function: Any, given: Any) -> Work:
         """What is to be run for one function of an eval."""
-        workload = self.workload(problem)
-        params, values = problem.read(given)
-        if workload.arrays is None:
-            inputs = [float(x) for value in values.values() for x in _flat(value)]
-        else:  # tables that follow from the sizes are made as for a run
-            names = [name for name in workload.names(len(workload.draw(0, params)))]
-            drawn = workload.draw(0, params)
-            inputs = [values.get(name, x) for name, x in zip(names, drawn, strict=True)]
-        if function == problem.primal:
-            session = self.session(workload, inputs, params, "gradient", ())
-            if session.primal is None:
-                raise GradmarkError(f"{self.name} does not evaluate without differentiating")
-            return Work([_finished(session, (session.primal,))], problem.shown)
-        if function != problem.derivative:
+        if not isinstance(function, str) or function not in (problem.primal, problem.derivative):
             raise GradmarkError(
                 f"{problem.module} has no function {function!r}; expected {problem.primal} or {problem.derivative}"
             )
+        workload = problem.variant(self.workload(problem), function)
+        params, values = problem.read(given)
+        point = Point(workload, _inputs(workload, params, values), params)
+        if function == problem.primal:
+            session = self.session(point, *_usual(point))
+            if session.primal is None:
+                raise GradmarkError(f"{self.name} does not evaluate without differentiating")
+            return Work([_finished(session, (session.primal,))], lambda y: problem.shown(_result(point.workload, y)))
         asked = problem.along(values)
-        sessions = [self.session(workload, inputs, params, name, tangents) for name, tangents in asked]
+        sessions = [self.session(point, name, tangents) for name, tangents in asked]
         runs = [_finished(session, _calls(session)) for session in sessions]
         readers = [_reader(session, name) for session, (name, _) in zip(sessions, asked, strict=True)]
-        return Work(runs, lambda _returned: problem.form([read() for read in readers], params))
+        return Work(runs, lambda _returned: problem.form([read() for read in readers], values))
 
-    def session(
-        self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Any], name: DerivativeName, tangents: Any
-    ) -> Session:
+    def session(self, point: "Point", name: DerivativeName, tangents: Sequence[Any]) -> Session:
         """A session of the engine for one derivative."""
         told: dict[str, Any] = {"device": self.can.devices[0]} if takes(self.engine, "device") else {}
         if takes(self.engine, "derivative"):
-            told["derivative"] = Derivative(name=name, tangents=tangents)
-        elif name != "gradient":
+            told["derivative"] = Derivative(name=name, tangents=tangents, shape=point.shape)
+        elif name != USUAL_DERIVATIVE:
             raise GradmarkError(f"{self.name} has no {name}")
-        return self.engine.prepare(workload, inputs, params, **told)
+        return self.engine.prepare(point.workload, point.inputs, point.params, **told)
+
+
+class Point:
+    """A function at its inputs."""
+
+    def __init__(self, workload: Workload, inputs: list[Any], params: Mapping[str, Any]) -> None:
+        self.workload, self.inputs, self.params = workload, inputs, params
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """That of the function's result; of one number ()."""
+        if self.workload.result == "number":
+            return ()
+        import numpy as np
+
+        from gradmark.measure.worker.asked import plain_result
+
+        cell = Cell(engine="", workload=self.workload.name, suite="", params=dict(self.params))
+        return tuple(np.shape(plain_result(self.workload, self.inputs, cell)))
 
 
 def _wanted(given: Any) -> tuple[int, float]:
@@ -179,8 +188,35 @@ def _reader(session: Session, name: DerivativeName) -> Callable[[], Any]:
     return lambda: np.concatenate([np.ravel(part) for part in read()])
 
 
-def _flat(value: Any) -> Any:
+def _inputs(workload: Workload, params: Mapping[str, Any], values: Mapping[str, Any]) -> list[Any]:
+    """The inputs of a workload from those of a message. Tables that follow from the sizes are made as for a run."""
+    if workload.arrays is None:
+        return [float(x) for value in values.values() for x in _numbers(value)]
+    names = input_names(workload.function)
+    if all(name in values for name in names):
+        return [values[name] for name in names]
+    drawn = workload.draw(0, params)
+    return [values.get(name, x) for name, x in zip(names, drawn, strict=True)]
+
+
+def _numbers(value: Any) -> Any:
     return value.ravel().tolist() if hasattr(value, "ravel") else value
+
+
+def _result(workload: Workload, returned: Any) -> Any:
+    """What an engine returned, in numbers: one, or an array."""
+    if workload.result == "number":
+        return number(returned)
+    from gradmark.measure.reference.flat import joined
+
+    return joined(returned if isinstance(returned, list) else [returned])
+
+
+def _usual(point: Point) -> tuple[DerivativeName, Sequence[Any]]:
+    """A derivative that the function has: sessions are of one, also where only the function is called."""
+    if point.workload.result == "number":
+        return USUAL_DERIVATIVE, ()
+    return "jvp", [0.0 * point.inputs[place] for place in point.workload.active(point.inputs)]
 
 
 def serve(engine: str, lines: BinaryIO, answers: BinaryIO) -> None:

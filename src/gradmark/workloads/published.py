@@ -38,7 +38,7 @@ def problem_of(workload: str, params: Mapping[str, Param]) -> tuple[str, str] | 
     if other in OTHERS:
         return other, OTHERS[other].format(**params)
     problem = of_workload(workload)
-    return None if problem is None else (problem.module, problem.size(params))
+    return None if problem is None or not problem.in_statistics else (problem.module, problem.size(params))
 
 
 def stated(workload: str, params: Mapping[str, Param]) -> list[Stated]:

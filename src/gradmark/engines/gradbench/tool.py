@@ -80,7 +80,7 @@ class Tool:
         if problem.asks != derivative.name:
             raise UnsupportedError(
                 f"{with_article(derivative.name)} cannot be asked for: GradBench's {problem.module} is "
-                f"{problem.instead or with_article(str(problem.asks))}"
+                f"{problem.unlike or with_article(str(problem.asks))}"
             )
         if self.conversation is None or not self.conversation.close.alive:
             self.conversation = Conversation(self.words)
@@ -141,11 +141,14 @@ class _Asked:
     def _named(self) -> Named:
         """The inputs as they are now, by name."""
         if self.workload.kind == "scalar":
+            assert self.problem.named is not None  # of evals that can be asked for
             return self.problem.named(self.inputs, self.params)
         return dict(zip(self.workload.names(len(self.inputs)), self.inputs, strict=True))
 
     def _parts(self, flat: Any) -> Any:
-        """A derivative in the parts that a session gives: numbers, or an array for each differentiated input."""
+        """A derivative as a session gives it: a matrix, or numbers, or an array for each differentiated input."""
+        if getattr(flat, "ndim", 1) == 2:
+            return flat
         if self.workload.kind == "scalar":
             return refuse_count(list(flat), len(self.inputs))
         import numpy as np
@@ -181,6 +184,7 @@ class _Asked:
         return mean_ns
 
     def _asked(self, phase: str, runs: int) -> Answer:
+        assert self.problem.written is not None  # likewise
         argument = self.problem.written(self._named(), self.params)
         if self.problem.repeats:
             argument |= {"min_runs": runs, "min_seconds": 0}

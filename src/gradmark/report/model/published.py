@@ -65,7 +65,7 @@ def beside(rows: Sequence[Row]) -> BesideAll:
             continue
         problem = of_workload(members[0].cell.workload)
         quoted |= {statement.source.name: statement.source for statement in statements}
-        remark = problem.instead if problem is not None else ""
+        remark = problem.remark if problem is not None else ""
         shown.append(Beside(row=task, here=here, others=[_others(s) for s in statements], remark=remark))
     of_numbers = any(row.cell.kind == "scalar" for members in groups.values() for row in members)
     return BesideAll(rows=shown, sources=[*map(_words, quoted.values()), *([PLAIN] if of_numbers else [])])

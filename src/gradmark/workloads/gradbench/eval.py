@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradmark.records import DerivativeName, Param
+from gradmark.workloads.workload import Workload
 
 # Inputs by the names that the workload with arrays has for them: arrays, or lists of floats.
 Named = Mapping[str, Any]
@@ -22,33 +23,37 @@ class Eval:
     """One eval: two functions of the same inputs.
 
     module, primal, derivative: the names of the eval and of its functions. size: as GradBench writes it, in descriptions
-    and in its statistics. written: the inputs as JSON. repeats: whether a message says how often a function is run.
+    and in its statistics. repeats: whether a message says how often a function is run. in_statistics: whether ratios of
+    it are published; remark: what they are of, where that is not just the same.
 
-    Of tools that are asked: asks is what can be had of `derivative` for our workloads; None: nothing. instead: what it
-    is, where it is not just that.
-    named: the inputs of a workload that is written number by number. flat: of an output, the numbers of our derivative
-    in one vector, or a matrix. value: of the output of primal, our result.
+    Of tools that are asked: asks is our derivative that can be had of `derivative`; None: none, and unlike says what it
+    is. written: the inputs as JSON. named: those of a workload that is written number by number, as the one with arrays
+    names them. flat: of an output, the numbers of our derivative in one vector, or a matrix. value: of the output of
+    primal, our result.
 
-    Of being a tool: workload is the one that answers. read: the sizes and inputs of such JSON. along: the derivatives
-    to be computed, each with its tangents. form: of these, each a vector or matrix, the output. shown: of our result,
-    the output of primal.
+    Of being a tool: workload is the one that answers, and variant makes of it what one of the functions is of. read: the
+    sizes and inputs of such JSON. along: the derivatives to be computed, each with its tangents. form: of these, each a
+    vector or matrix, the output. shown: of our result, the output of primal.
     """
 
     module: str
     primal: str
     derivative: str
     size: Callable[[Sizes], str]
-    written: Callable[[Named, Sizes], Any]
     repeats: bool = True
+    in_statistics: bool = True
+    remark: str = ""
     asks: DerivativeName | None = "gradient"
-    instead: str = ""
-    named: Callable[[Sequence[float], Sizes], Named]
+    unlike: str = ""
+    written: Callable[[Named, Sizes], Any] | None = None
+    named: Callable[[Sequence[float], Sizes], Named] | None = None
     flat: Callable[[Any, Named], Any] = field(default=lambda output, _inputs: array(output, None))
     value: Callable[[Any], Any] = field(default=lambda output: number(output))
     workload: str
+    variant: Callable[[Workload, str], Workload] = field(default=lambda workload, _function: workload)
     read: Callable[[Any], tuple[dict[str, Param], dict[str, Any]]]
     along: Callable[[Named], Sequence[Along]] = field(default=lambda _inputs: [("gradient", ())])
-    form: Callable[[Sequence[Any], Sizes], Any] = field(default=lambda results, _sizes: listed(results[0]))
+    form: Callable[[Sequence[Any], Named], Any] = field(default=lambda results, _inputs: listed(results[0]))
     shown: Callable[[Any], Any] = float
 
 

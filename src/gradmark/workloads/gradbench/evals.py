@@ -6,15 +6,22 @@ Those that take a few lines stand here, the others in files of their own.
 from collections.abc import Sequence
 from typing import Any
 
-from gradmark.workloads.gradbench import gmm, kmeans, lstm
+from gradmark.workloads.gradbench import ba, gmm, ht, kmeans, lstm, ode
 from gradmark.workloads.gradbench.eval import Eval, Named, Sizes, array, listed, number, whole
 from gradmark.workloads.literature import EVALS as WORKLOADS
 
 
 def of_workload(name: str) -> Eval | None:
     """The eval that a workload of the suite `literature` is; None for any other."""
+    if name.startswith("ht_complicated"):
+        return ht.COMPLICATED
     module = next((module for module, names in WORKLOADS.items() if name in names), None)
     return None if module is None else EVALS.get(module)
+
+
+def of_message(module: str, given: Any) -> Eval:
+    """The eval that a message is of: hand tracking is another one if it has places in triangles."""
+    return ht.COMPLICATED if module == "ht" and isinstance(given, dict) and given.get("us") else EVALS[module]
 
 
 def _vector(numbers: Sequence[float], _sizes: Sizes) -> Named:
@@ -36,7 +43,7 @@ EVALS: dict[str, Eval] = {
         named=lambda numbers, _sizes: {"x": numbers[0]},
         flat=lambda output, _inputs: [number(output)],
         workload="hello",
-        form=lambda results, _sizes: float(results[0][0]),
+        form=lambda results, _inputs: float(results[0][0]),
         repeats=False,
     ),
     "lse": Eval(
@@ -59,19 +66,7 @@ EVALS: dict[str, Eval] = {
         read=lambda given: ({"n": whole(given, "n"), "m": len(given["x"])}, {"x": array(given["x"], None)}),
         named=_vector,
     ),
-    "ode": Eval(
-        module="ode",
-        primal="primal",
-        derivative="gradient",
-        asks=None,
-        instead="the gradient of the last entry alone, which is zero; ours is of the sum of all",
-        size=lambda sizes: f"n={sizes['n']},s={sizes['s']}",
-        written=lambda inputs, sizes: {"x": listed(inputs["x"]), "s": sizes["s"]},
-        workload="ode_array",
-        read=lambda given: ({"n": len(given["x"]), "s": whole(given, "s")}, {"x": array(given["x"], None)}),
-        named=_vector,
-        value=lambda output: float(sum(output)),
-    ),
+    "ode": ode.EVAL,
     "det": Eval(
         module="det",
         primal="primal",
@@ -88,4 +83,6 @@ EVALS: dict[str, Eval] = {
     "gmm": gmm.EVAL,
     "lstm": lstm.EVAL,
     "kmeans": kmeans.EVAL,
+    "ba": ba.EVAL,
+    "ht": ht.EVAL,
 }

@@ -44,10 +44,10 @@ def _read(given: Any) -> tuple[dict[str, Param], dict[str, Any]]:
     return sizes, {"x": array(given["x"], sizes["n"], sizes["d"]), **inputs}
 
 
-def _form(results: Sequence[Any], sizes: Sizes) -> dict[str, Any]:
+def _form(results: Sequence[Any], inputs: Named) -> dict[str, Any]:
     import numpy as np
 
-    shapes = _shapes(sizes)
+    shapes = {name: inputs[name].shape for name in NAMES}
     parts = np.split(results[0], np.cumsum([np.prod(shape, dtype=int) for shape in shapes.values()])[:-1])
     return {
         theirs: part.reshape(shapes[ours]).tolist() for (ours, theirs), part in zip(NAMES.items(), parts, strict=True)

@@ -40,16 +40,16 @@ def _along(inputs: Named) -> list[Along]:
     return [("gradient", ()), ("hvp", [np.ones_like(inputs["centres"])])]
 
 
-def _step(results: Sequence[Any], sizes: Sizes) -> Any:
+def _step(results: Sequence[Any], inputs: Named) -> Any:
     gradient, diagonal = results
-    return (gradient / diagonal).reshape(sizes["k"], sizes["d"]).tolist()
+    return (gradient / diagonal).reshape(inputs["centres"].shape).tolist()
 
 
 EVAL = Eval(
     module="kmeans",
     primal="cost",
     derivative="dir",
-    instead="the gradient divided by the diagonal of the Hessian, both of which it takes",
+    remark="the gradient divided by the diagonal of the Hessian, both of which it takes",
     size=lambda sizes: f"k={sizes['k']},n={sizes['n']},d={sizes['d']}",
     written=lambda inputs, _sizes: {"points": listed(inputs["points"]), "centroids": listed(inputs["centres"])},
     workload="kmeans_array",

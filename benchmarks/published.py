@@ -1,10 +1,11 @@
-"""The table `published` from its sources: how often the time of the function a derivative takes, as others report it.
+"""The table `published` from its sources: how many times as long as its function a derivative takes others.
 
     python benchmarks/published.py GRADBENCH ADBENCH > src/gradmark/workloads/published.json
 
-GRADBENCH is a folder with the files `evals/*/summary.json` of GradBench's nightly statistics (branch `ci/refs/heads/nightly`
-of github.com/gradbench/gradbench), ADBENCH the file Documents/ms.tex of github.com/microsoft/ADBench. Nothing is measured
-here, and no number is made up: a ratio is the quotient of two published times, or stands in a table.
+GRADBENCH is a folder with the files `evals/*/summary.json` of GradBench's nightly statistics (the branch
+`ci/refs/heads/nightly` of github.com/gradbench/gradbench), ADBENCH the file Documents/ms.tex of
+github.com/microsoft/ADBench. Nothing is measured here: a ratio is the quotient of two published times, or stands in a
+table.
 """
 
 import json
@@ -17,7 +18,8 @@ SOURCES = {
     "gradbench": {
         "name": "GradBench 2026-03-14",
         "title": "GradBench, nightly statistics of 2026-03-14",
-        "where": "https://github.com/gradbench/gradbench, commit c8a22ed254 (statistics of f26651a7), evals/*/summary.json",
+        "where": "https://github.com/gradbench/gradbench, commit c8a22ed254 (statistics of f26651a7), "
+        "evals/*/summary.json",
         "machine": "GitHub Actions, ubuntu-24.04; each tool may have had another machine",
         "licence": "MIT",
         "ratio": "mean time of the derivative over mean time of the function, first runs included",
@@ -25,8 +27,8 @@ SOURCES = {
     "adbench": {
         "name": "ADBench 2018",
         "title": "Šrajer, Kukelova, Fitzgibbon: A Benchmark of Selected Algorithmic Differentiation Tools, 2018",
-        "where": "https://github.com/microsoft/ADBench, commit 38cb7931, Documents/ms.tex, tables gmm-10k-rel and ba-rel, "
-        "which the paper (https://arxiv.org/abs/1807.10129) shows as figures",
+        "where": "https://github.com/microsoft/ADBench, commit 38cb7931, Documents/ms.tex, tables gmm-10k-rel and "
+        "ba-rel, which the paper (https://arxiv.org/abs/1807.10129) shows as figures",
         "machine": "Intel Xeon E5-1620 at 3.60 GHz, 32 GB, Windows 10",
         "licence": "MIT",
         "ratio": "time of the derivative over time of the function in the same language, without preparation",

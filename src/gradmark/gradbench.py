@@ -1,4 +1,4 @@
-"""Gradmark's engines as a tool of GradBench: `python -m gradmark.gradbench` answers an eval on standard input and output.
+"""Gradmark's engines as a tool of GradBench: `python -m gradmark.gradbench` answers an eval, line by line.
 
 In: messages of GradBench's protocol, a line of JSON each (see engines/gradbench/messages.py). Out: an answer to each,
 with the times of every run. An error is an answer too; what engines print goes to standard error.
@@ -91,16 +91,16 @@ class Served:
         work = self.work(problem, message.get("function"), given)
         prepared_ns = time.perf_counter_ns() - began
         runs_ns: list[int] = []
-        returned: Any = None
+        returned: list[Any] = []
         spent_s = 0.0
         while len(runs_ns) < times or spent_s < seconds:
             start = time.perf_counter_ns()
-            returned = [run() for run in work.runs][0]
+            returned = [run() for run in work.runs]
             runs_ns.append(time.perf_counter_ns() - start)
             spent_s += runs_ns[-1] / 1e9
         timings = [{"name": "prepare", "nanoseconds": prepared_ns}]
         timings += [{"name": messages.EVALUATE, "nanoseconds": ns} for ns in runs_ns]
-        return {"success": True, "output": work.output(returned), "timings": timings}
+        return {"success": True, "output": work.output(returned[0]), "timings": timings}
 
     def work(self, problem: Eval, function: Any, given: Any) -> Work:
         """What is to be run for one function of an eval."""
@@ -154,9 +154,9 @@ class Point:
 def _wanted(given: Any) -> tuple[int, float]:
     """How often and how long a function is to be run."""
     runs, seconds = (given.get(name, usual) for name, usual in (("min_runs", 1), ("min_seconds", 0)))
-    for name, number, most in (("min_runs", runs, MOST_RUNS), ("min_seconds", seconds, MOST_SECONDS)):
-        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= most:
-            raise GradmarkError(f"expected a number up to {most:,.0f} as {name}, got {number!r}")
+    for name, asked, most in (("min_runs", runs, MOST_RUNS), ("min_seconds", seconds, MOST_SECONDS)):
+        if isinstance(asked, bool) or not isinstance(asked, int | float) or not 0 <= asked <= most:
+            raise GradmarkError(f"expected a number up to {most:,.0f} as {name}, got {asked!r}")
     return max(1, int(runs)), float(seconds)
 
 
@@ -170,9 +170,9 @@ def _finished(session: Session, calls: Sequence[Callable[[], Any]]) -> Callable[
     """One run: the calls, and waiting for them."""
 
     def run() -> Any:
-        returned = [call() for call in calls][0]
+        returned = [call() for call in calls]
         session.synchronize()
-        return returned
+        return returned[0]
 
     return run
 

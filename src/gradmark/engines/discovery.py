@@ -128,8 +128,8 @@ def load(name: str, path: str = "") -> Engine:
     path = path or path_of(name)
     base, _, rest = name.partition(":")
     if base in PROGRAMS:
-        module, _, attribute = PROGRAMS[base].partition(":")
-        return cast(Engine, getattr(importlib.import_module(module), attribute)(rest))
+        home, _, attribute = PROGRAMS[base].partition(":")
+        return cast(Engine, getattr(importlib.import_module(home), attribute)(rest))
     where = f" from {path!r}" if path != name and name not in BUILT_IN else ""
     typed = "" if path != name else "; a name with ':' is read as package.module:Class"
     module_name, _, attribute = path.partition(":")

@@ -21,7 +21,7 @@ class Source(Record, frozen=True, kw_only=True):
 
 
 class Published(Record, frozen=True, kw_only=True):
-    """All that is known of others. `ratios`: of a source, problem, size and tool the derivative's time by the function's."""
+    """All that is known of others. `ratios` are by source, problem, size and tool: derivative's time by function's."""
 
     sources: dict[str, Source]
     ratios: dict[str, dict[str, dict[str, dict[str, Ratio]]]]

@@ -1,7 +1,7 @@
 """Published ratios for the suite `literature`: how many times as long as its function a derivative takes others.
 
-In: a workload and its size. Out: what each source states of the same problem, at that size or at the nearest that it has. The
-numbers are in published.json, which `benchmarks/published.py` made of the sources that it names.
+In: a workload and its size. Out: what each source states of the same problem, at that size or at the nearest that it
+has. The numbers are in published.json, which `benchmarks/published.py` made of the sources that it names.
 """
 
 import functools

@@ -212,8 +212,9 @@ def _end(process: "subprocess.Popen[bytes]", said: Any) -> None:
     with contextlib.suppress(OSError):
         process.kill()
     for stream in (process.stdin, process.stdout, said):
-        with contextlib.suppress(OSError):
-            stream.close()
+        if stream is not None:
+            with contextlib.suppress(OSError):
+                stream.close()
     process.wait()
 
 

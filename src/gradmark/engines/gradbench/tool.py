@@ -1,6 +1,6 @@
 """A tool of GradBench as an engine: a program, named by its command, that differentiates and times itself.
 
-In: a workload that GradBench has as an eval. Out: a session whose times are those that the tool reports of its own runs.
+In: a workload that GradBench has as an eval. Out: a session with the times that the tool reports of its own runs.
 """
 
 import math
@@ -36,7 +36,7 @@ def words_of(command: str) -> list[str]:
             f"{EXAMPLE}"
         ) from None
     if not words:
-        raise SelectionError(f"engine '{PREFIX}:' names no program; give the command that starts the tool: {EXAMPLE}")
+        raise SelectionError(f"engine '{PREFIX}:' names no program; give the command that starts it, as in {EXAMPLE}")
     if shutil.which(words[0]) is None:
         raise SelectionError(
             f"engine '{PREFIX}:{command}': there is no program {words[0]!r} that can be run; expected a command such as "
@@ -79,7 +79,7 @@ class Tool:
             )
         if problem.asks != derivative.name:
             raise UnsupportedError(
-                f"{with_article(derivative.name)} cannot be asked for: GradBench's {problem.module} is "
+                f"{with_article(derivative.name)} cannot be asked for: GradBench's eval is "
                 f"{problem.unlike or with_article(str(problem.asks))}"
             )
         if self.conversation is None or not self.conversation.close.alive:

@@ -63,8 +63,8 @@ def inspect(job: Job) -> Result:
         evaluations=evaluations(prepared, result.iteration_ns or 0.0),
     )
     if prepared.session.clock is not None:
-        reason = "the work is done in a process that the engine drives"
-        return msgspec.structs.replace(result, memory=Memory(reason=reason))
+        elsewhere = Memory(reason="the work is done in a process that the engine drives")
+        return msgspec.structs.replace(result, memory=elsewhere)
     if not job.settings.memory:
         return msgspec.structs.replace(result, memory=Memory(reason="switched off with --no-memory"))
 

@@ -31,7 +31,9 @@ def take_time(job: Job) -> Result:
     if failed is not None:
         return failed
     clock_ns = clock_resolution_ns()
-    timed = {name: Timed((nothing,) * count, most=LEAST_CALM) for count, name in HARNESSES.items()} | phases_of(prepared)
+    timed = {name: Timed((nothing,) * count, most=LEAST_CALM) for count, name in HARNESSES.items()} | phases_of(
+        prepared
+    )
     if job.alone in timed:
         timed = {name: t for name, t in timed.items() if name in (*HARNESSES.values(), job.alone)}
     watch = Watch(kinds_of(prepared), job.pilots, device_clock(prepared.cell.device))

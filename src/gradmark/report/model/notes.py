@@ -329,9 +329,9 @@ def _self_timed(fine: list[Row]) -> Iterator[Note]:
     engines = dict.fromkeys(row.engine for row in fine if row.time is not None and row.time.how == "self-timed")
     if engines:
         yield _info(
-            f"self-timed: the times of {some(list(engines))}, marked {SELF_TIMED}, are those that it reports of its own "
-            "runs; its gradients were checked here. The first run of each message is left out, and the first of all "
-            "is in its first call. What it does between runs, and its memory, nobody counts."
+            f"self-timed: the times of {some(list(engines))}, marked {SELF_TIMED}, are those that it reports of its "
+            "own runs; its gradients were checked here. The first run of each message is left out, and the first of "
+            "all is in its first call. What it does between runs, and its memory, nobody counts."
         )
 
 

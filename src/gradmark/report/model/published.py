@@ -20,8 +20,8 @@ SUITE = "literature"
 # Either is total by primal, of gradients and of other derivatives.
 RATIOS = ("gradient_primal", "derivative_primal")
 PLAIN = (
-    "here: a function of numbers is plain Python, which takes as long as to record it; its ratio says little beside those "
-    "of compiled ones"
+    "here: a function of numbers is plain Python, which takes as long as to record it; its ratio says little beside "
+    "those of compiled ones"
 )
 TITLE = "published beside measured: time of the derivative ÷ time of the function"
 
@@ -67,7 +67,8 @@ def beside(rows: Sequence[Row]) -> BesideAll:
         quoted |= {statement.source.name: statement.source for statement in statements}
         remark = problem.remark if problem is not None else ""
         shown.append(Beside(row=task, here=here, others=[_others(s) for s in statements], remark=remark))
-    of_numbers = any(row.cell.kind == "scalar" for members in groups.values() for row in members)
+    timed = [(row, row.time) for members in groups.values() for row in members if row.time is not None]
+    of_numbers = any(row.cell.kind == "scalar" and time.how != "self-timed" for row, time in timed)
     return BesideAll(rows=shown, sources=[*map(_words, quoted.values()), *([PLAIN] if of_numbers else [])])
 
 

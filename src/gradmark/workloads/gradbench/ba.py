@@ -1,7 +1,7 @@
 """ba: one camera, point, weight and feature, each repeated, and the few entries of a Jacobian that this leaves to say.
 
-A tool gets the numbers once, so it cannot be asked for other cameras beside each other: only our own inputs would fit, and
-whether a tool follows its inputs could not be seen. So no tool is asked for it; as a tool we answer it.
+A tool gets the numbers once, so it cannot be asked for different cameras beside each other: only our own inputs would
+fit, and whether a tool follows its inputs could not be seen. So no tool is asked for it; as a tool we answer it.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ def _read(given: Any) -> tuple[dict[str, Param], dict[str, Any]]:
 
 
 def _along(inputs: Named) -> list[Along]:
-    """Each column of all cameras, of all points, and the weights: no row has two of the entries that one of them adds."""
+    """Each column of all cameras, of all points, and the weights: no row has two entries of what one of them adds."""
     import numpy as np
 
     none = [np.zeros_like(inputs[name]) for name in ("cameras", "points", "weights")]

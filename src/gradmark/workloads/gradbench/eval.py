@@ -16,24 +16,25 @@ Named = Mapping[str, Any]
 Sizes = Mapping[str, Any]
 # A derivative, and of a jvp or hvp a tangent for each differentiated input.
 Along = tuple[DerivativeName, Sequence[Any]]
+_GRADIENT: Sequence[Along] = [("gradient", ())]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Eval:
     """One eval: two functions of the same inputs.
 
-    module, primal, derivative: the names of the eval and of its functions. size: as GradBench writes it, in descriptions
-    and in its statistics. repeats: whether a message says how often a function is run. in_statistics: whether ratios of
-    it are published; remark: what they are of, where that is not just the same.
+    module, primal, derivative: the names of the eval and of its functions. size: as GradBench writes it, in
+    descriptions and in its statistics. repeats: whether a message says how often a function is run. in_statistics:
+    whether ratios of it are published; remark: what they are of, where that is not just the same.
 
     Of tools that are asked: asks is our derivative that can be had of `derivative`; None: none, and unlike says what it
     is. written: the inputs as JSON. named: those of a workload that is written number by number, as the one with arrays
     names them. flat: of an output, the numbers of our derivative in one vector, or a matrix. value: of the output of
     primal, our result.
 
-    Of being a tool: workload is the one that answers, and variant makes of it what one of the functions is of. read: the
-    sizes and inputs of such JSON. along: the derivatives to be computed, each with its tangents. form: of these, each a
-    vector or matrix, the output. shown: of our result, the output of primal.
+    Of being a tool: workload is the one that answers, and variant makes of it what one of the functions is of. read:
+    the sizes and inputs of such JSON. along: the derivatives to be computed, each with its tangents. form: of these,
+    each a vector or matrix, the output. shown: of our result, the output of primal.
     """
 
     module: str
@@ -52,7 +53,7 @@ class Eval:
     workload: str
     variant: Callable[[Workload, str], Workload] = field(default=lambda workload, _function: workload)
     read: Callable[[Any], tuple[dict[str, Param], dict[str, Any]]]
-    along: Callable[[Named], Sequence[Along]] = field(default=lambda _inputs: [("gradient", ())])
+    along: Callable[[Named], Sequence[Along]] = field(default=lambda _inputs: _GRADIENT)
     form: Callable[[Sequence[Any], Named], Any] = field(default=lambda results, _inputs: listed(results[0]))
     shown: Callable[[Any], Any] = float
 

@@ -1,4 +1,7 @@
-"""ht: hand tracking, simple, or complicated with points inside triangles; in a compressed Jacobian those have two columns."""
+"""ht: hand tracking, simple, or complicated with points inside triangles.
+
+Their Jacobian is compressed: the two places in a triangle that only a point's own rows depend on share two columns.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +18,9 @@ NAMES = [f"bone{k}" for k in range(len(PARENTS))]
 
 
 def _size(sizes: Sizes) -> str:
-    return f"hand{SIZES['c'].index(sizes['c']) + 1 if sizes['c'] in SIZES['c'] else 0}_t{ANGLES}_c{sizes['c']}"
+    points: Any = SIZES["c"]
+    place = points.index(sizes["c"]) + 1 if sizes["c"] in points else 0
+    return f"hand{place}_t{ANGLES}_c{sizes['c']}"
 
 
 def _named(numbers: Sequence[float], _sizes: Sizes) -> Named:

@@ -1,4 +1,4 @@
-"""ode: GradBench's functions give all entries, and the gradient of the last of them; ours the sum of all (literature/ode.py)."""
+"""ode: GradBench's functions give all entries, and the gradient of the last; ours is their sum (literature/ode.py)."""
 
 import dataclasses
 from typing import Any

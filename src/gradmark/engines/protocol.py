@@ -11,6 +11,7 @@ from typing import Annotated, Any, Protocol
 
 from msgspec import Meta
 
+from gradmark.engines.nested import while_loop
 from gradmark.errors import UnsupportedError
 from gradmark.records import Cell, DerivativeName, Param, Sparsity, TapeSize
 from gradmark.records.derivative import FACTS, USUAL_DERIVATIVE
@@ -34,7 +35,7 @@ def namespace(functions: Mapping[str, Any], engine: str = "this engine") -> Modu
         raise no_operation(engine, name)
 
     ops = ModuleType("ops")
-    vars(ops).update({"scan": partial(_scan, ops), **functions}, __getattr__=lacking)
+    vars(ops).update({"scan": partial(_scan, ops), "while_loop": while_loop, **functions}, __getattr__=lacking)
     return ops
 
 

@@ -41,7 +41,17 @@ GRADIENT = Derivative()
 
 def operations(constant: Callable[[float], Any]) -> ModuleType:
     """tapegrad's functions, with constants made this way."""
-    return namespace({name: getattr(tapegrad, name, constant) for name in SCALAR_FUNCTIONS}, "tapegrad")
+    functions = {name: getattr(tapegrad, name, constant) for name in SCALAR_FUNCTIONS}
+    ops = namespace(functions, "tapegrad")
+
+    def gradient_of(f: Callable[..., Any], xs: Sequence[Any], mode: str) -> list[Any]:
+        if mode == "reverse":
+            return list(tapegrad.grad(partial(f, ops), tuple(range(len(xs))))(*xs))
+        units = [[float(k == place) for k in range(len(xs))] for place in range(len(xs))]
+        return [tapegrad.jvp(partial(f, ops), xs, unit)[1] for unit in units]
+
+    ops.gradient_of = gradient_of  # type: ignore[attr-defined]
+    return ops
 
 
 def size_of(tape: tapegrad.Tape) -> TapeSize:

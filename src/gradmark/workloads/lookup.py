@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 SUITES = ("scalar", "tensor", "networks", "operators", "tensor_operators", "derivatives")
 LITERATURE = (
-    *("hello", "lse", "llsq", "ode", "det", "gmm", "lstm", "kmeans", "ba", "ht"),
+    *("hello", "lse", "llsq", "ode", "det", "gmm", "lstm", "kmeans", "ba", "ht", "particle", "saddle"),
+    *("libor", "heston", "pinn", "hierarchical"),
 )
 BUILT_IN = [
     *(f"gradmark.workloads.{name}" for name in SUITES),

@@ -266,7 +266,8 @@ def ht_array(
     angles: Any, **_sizes: Any,
 ) -> Any:  # fmt: skip
     """Hand tracking, with arrays."""
-    return points - _moved(ops, of_x, of_z, base, inverse, vertices, weights, angles)[which]
+    moved = _moved(ops, of_x, of_z, base, inverse, vertices, weights, angles)
+    return ops.reshape(points - moved[which], (-1,))
 
 
 @workload(
@@ -288,4 +289,5 @@ def ht_complicated_array(
     """Hand tracking with points inside triangles, with arrays. A compressed Jacobian is 28 of its jvps."""
     moved = _moved(ops, of_x, of_z, base, inverse, vertices, weights, angles)
     u, v = inside[:, :1], inside[:, 1:]
-    return points - (u * moved[corners[0]] + v * moved[corners[1]] + (1.0 - u - v) * moved[corners[2]])
+    places = u * moved[corners[0]] + v * moved[corners[1]] + (1.0 - u - v) * moved[corners[2]]
+    return ops.reshape(points - places, (-1,))

@@ -1,7 +1,8 @@
-"""Nested: derivatives that are part of a function, for plain numbers. Engines have their own; this is the reference's.
+"""Nested: derivatives that are part of a function, for plain numbers. Engines have their own; this is the
+reference's.
 
-In: the operations of some kind of numbers. Out: `gradient_of(f, xs, mode)`, by numbers that carry a tangent. Every kind of
-number will do, floats and those of mpmath among them: what is computed is exact but for their rounding.
+In: the operations of some kind of numbers. Out: `gradient_of(f, xs, mode)`, by numbers that carry a tangent. Every
+kind of number will do, floats and those of mpmath among them: what is computed is exact but for their rounding.
 """
 
 from collections.abc import Callable, Sequence

@@ -2,7 +2,7 @@
 
 from gradmark.records.cell import Cell
 from gradmark.records.measurement import Measurement
-from gradmark.records.quantities import Moment, Seconds, Version, Whole
+from gradmark.records.quantities import Moment, PilotNs, Seconds, Version, Whole
 from gradmark.records.record import Record
 
 # History of the format of run files. A reader accepts every version up to its own.
@@ -60,6 +60,7 @@ class Settings(Record, frozen=True, kw_only=True, omit_defaults=False):
     instructions: bool = False
     pin: bool = True
     huge_pages: bool = True  # workers take what the system gives; in older files they did
+    data: str = ""  # the folder of published inputs; none in older files
     full: bool = False
     forked: bool = False  # workers come from one import of each engine and round, not from one each
     shared_cache: bool = False  # workers find what the compilers of earlier ones left on disk
@@ -74,6 +75,8 @@ class Settings(Record, frozen=True, kw_only=True, omit_defaults=False):
         match field:
             case "full":
                 return "is --full" if value else "is quick"
+            case "data":
+                return f"reads inputs from {value}" if value else "has gradmark's own inputs"
             case "pin":
                 return "is pinned" if value else "is not pinned"
             case "huge_pages":
@@ -99,5 +102,7 @@ class Run(Record, frozen=True, kw_only=True):
     arguments: list[str] = []  # what was typed after the verb
     planned: list[Cell] = []  # all cells, measured or not yet
     finished: bool = False
+    # What the core's pilot takes at the machine's usual clock, at which times are stated; None where it was not known.
+    clock_ns: PilotNs | None = None
     sources: dict[str, str] = {}  # digests of the user's files that it measures, by path; none in older files
     format_version: Version = 1  # what a file has that does not say: defaults are not written

@@ -1,13 +1,14 @@
 """ba: bundle adjustment, how far the points that cameras saw are from where they should have seen them.
 
-A camera is a rotation r (an axis times an angle), a centre C, a focal length f, a principal point u, and two distortions κ:
+A camera is a rotation r (an axis times an angle), a centre C, a focal length f, a principal point u, and two
+distortions κ:
 
     X' = rotation by |r| about r of (X - C),  q = (X'₀, X'₁) / X'₂,  proj = f·(1 + κ₀·|q|² + κ₁·|q|⁴)·q + u
     errors: w·(proj - feature), two for each observation;  then 1 - w², one for each
 
-Observation i is of camera i mod n and point i mod m, so each row of the Jacobian has at most 15 entries. Source: ADBench
-(https://arxiv.org/abs/1807.10129, section 4.2, and data/ba), GradBench evals/ba: n cameras, m points and p weights are all
-those of the file; rotation by nothing, which ADBench treats apart, does not occur.
+Observation i is of camera i mod n and point i mod m, so each row of the Jacobian has at most 15 entries. Source:
+ADBench (https://arxiv.org/abs/1807.10129, section 4.2, and data/ba), GradBench evals/ba: n cameras, m points and p
+weights are all those of the file; rotation by nothing, which ADBench treats apart, does not occur.
 """
 
 import functools

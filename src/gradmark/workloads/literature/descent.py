@@ -1,8 +1,8 @@
 """Descent: the gradient descent of GradBench's `particle` and `saddle`, whose path is part of what they compute.
 
-Its steps grow after ten that went down, and halve when one did not. Source: GradBench, cpp/gradbench/gd.hpp, after Pearlmutter
-and Siskind, Using Programming Language Theory to Make Automatic Differentiation Sound and Efficient (2008),
-https://doi.org/10.1007/978-3-540-68942-3_8.
+Its steps grow after ten that went down, and halve when one did not. Source: GradBench, cpp/gradbench/gd.hpp, after
+Pearlmutter and Siskind, Using Programming Language Theory to Make Automatic Differentiation Sound and Efficient
+(2008), https://doi.org/10.1007/978-3-540-68942-3_8.
 """
 
 from collections.abc import Callable, Sequence

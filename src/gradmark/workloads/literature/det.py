@@ -2,9 +2,9 @@
 
     det A = Σⱼ (-1)ʲ a₀ⱼ det A₀ⱼ,  A₀ⱼ without row 0 and column j
 
-down to single numbers: about 2·e·ℓ! operations. Its gradient is that of every determinant, det A·A⁻ᵀ. Source: GradBench,
-evals/det, after `det_by_minor` of cmpad (https://cmpad.readthedocs.io). Arrays have no recursion: there it is the sum
-over all permutations, with their signs, of the products of ℓ entries, as in GradBench's Futhark.
+down to single numbers: about 2·e·ℓ! operations. Its gradient is that of every determinant, det A·A⁻ᵀ. Source:
+GradBench, evals/det, after `det_by_minor` of cmpad (https://cmpad.readthedocs.io). Arrays have no recursion: there it
+is the sum over all permutations, with their signs, of the products of ℓ entries, as in GradBench's Futhark.
 """
 
 import itertools

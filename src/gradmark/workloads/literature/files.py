@@ -17,7 +17,7 @@ _given: Path | None = None
 
 def use(folder: str) -> None:
     """All that is read from now on comes from this folder; empty: what comes with gradmark."""
-    global _given  # noqa: PLW0603  what a worker was told, once
+    global _given
     _given = Path(folder) if folder else None
     _files.cache_clear()
 

@@ -5,9 +5,9 @@
     likelihood = -n·(d/2·log 2π + logsumexp α) + Σᵢ logsumexp βᵢ
     prior = Σₖ (C - ½·|Qₖ|²),  C = ν·d·log(1/√2) - log Γ_d(ν/2),  ν = d + 1
 
-for γ = 1 and m = 0, as published. GradBench adds the prior (`gmm`); ADBench subtracts it (`adbench_gmm`), a mistake of sign
-that its published results have. Sources: GradBench, evals/gmm, which also generates the inputs; ADBench, section 4.1 of
-https://arxiv.org/abs/1807.10129, and its data/gmm.
+for γ = 1 and m = 0, as published. GradBench adds the prior (`gmm`); ADBench subtracts it (`adbench_gmm`), a mistake
+of sign that its published results have. Sources: GradBench, evals/gmm, which also generates the inputs; ADBench,
+section 4.1 of https://arxiv.org/abs/1807.10129, and its data/gmm.
 """
 
 import functools
@@ -18,12 +18,15 @@ from typing import Any
 from gradmark.workloads.literature import files
 from gradmark.workloads.literature.lse import logsumexp
 from gradmark.workloads.literature.streams import SEED
+from gradmark.workloads.outline import Point
 from gradmark.workloads.workload import workload
 
 SIZES = {"d": [2, 10, 20, 32, 64], "k": [5, 10, 25, 50, 100], "n": [1000]}
 ADBENCH_SIZES = {"d": [2, 10, 20, 32, 64, 128], "k": [5, 10, 25, 50, 100, 200], "n": [1000]}
-QUICK = [{"d": 2, "k": 5, "n": 20}, {"d": 10, "k": 5, "n": 100}]
-QUICK_ARRAYS = [{"d": 2, "k": 5, "n": 1000}, {"d": 10, "k": 25, "n": 1000}]
+# Where ADBench has so many observations.
+FILES = {1000: "1k", 10_000: "10k", 2_500_000: "2.5M"}
+QUICK: list[Point] = [{"d": 2, "k": 5, "n": 20}, {"d": 10, "k": 5, "n": 100}]
+QUICK_ARRAYS: list[Point] = [{"d": 2, "k": 5, "n": 1000}, {"d": 10, "k": 25, "n": 1000}]
 
 
 def _below(d: int) -> int:
@@ -40,14 +43,13 @@ def generated(d: int, k: int, n: int) -> list[Any]:
     return [x, alpha, draw.uniform(size=(k, d)), draw.normal(size=(k, d)), draw.normal(size=(k, _below(d)))]
 
 
-def _thousands(n: int) -> str:
-    return f"{n // 1000}k" if n < 1_000_000 else f"{n / 1e6:g}M"
-
-
 def read(d: int, k: int, n: int) -> list[Any]:
     """The same of ADBench: read from its file, or generated where gradmark does not have that."""
-    test = (d, k, n) == (2, 3, 1)
-    path = files.find("test.txt", "gmm") if test else files.find(f"d{d}_K{k}.txt", "gmm", _thousands(n))
+    path = None
+    if (d, k, n) == (2, 3, 1):
+        path = files.find("test.txt", "gmm")
+    elif d in ADBENCH_SIZES["d"] and k in ADBENCH_SIZES["k"] and n in FILES:
+        path = files.find(f"d{d}_K{k}.txt", "gmm", FILES[n])
     return generated(d, k, n) if path is None else parsed(path, d, k, n)
 
 

@@ -1,7 +1,7 @@
 """The hand of `ht`: bones, vertices that move with them, triangles, and what was seen of it.
 
-In: the name of a model and a number of points. Out: arrays, read from ADBench's files or drawn: a model that gradmark does not
-have (`big`) has the bones of the small one, and vertices around them with weights of up to four bones.
+In: the name of a model and a number of points. Out: arrays, read from ADBench's files or drawn: a model that gradmark
+does not have (`big`) has the bones of the small one, and vertices around them with weights of up to four bones.
 """
 
 import functools
@@ -20,6 +20,8 @@ ANGLES = 26  # global rotation and translation, and four angles of each finger
 # Vertices and triangles of ADBench's models.
 VERTICES = {"small": 544, "big": 10_000}
 TRIANGLES = 1084
+# Of the published instances.
+POINTS = [100, 192, 200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 51_200, 100_000]
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def read_model(folder: Any) -> Hand:
     parents = [int(row[1]) for row in bones]
     if parents != PARENTS:
         raise InvalidWorkloadError(
-            f"{path}: expected {BONES} bones of a hand that hang on {PARENTS}, got {len(parents)} that hang on {parents}"
+            f"{path}: expected {BONES} bones that hang on {PARENTS}, got {len(parents)} on {parents}"
         )
     numbers = np.array([_numbers(path, k, row[2:34], float) for k, row in enumerate(bones, 1)]).reshape(BONES, 2, 4, 4)
     path = folder / "vertices.txt"
@@ -104,12 +106,12 @@ def drawn_model(vertices: int) -> Hand:
     return Hand(small.base, small.inverse, places, small.weights[near], triangles)
 
 
-def read(model: str, c: int, complicated: bool) -> tuple[Hand, Seen]:  # noqa: FBT001
+def read(model: str, c: int, complicated: bool) -> tuple[Hand, Seen]:
     """A model and what was seen of it."""
-    kind = "complicated" if complicated else "simple"
+    path, kind = None, "complicated" if complicated else "simple"
     if c == 2 and model == "small":
         path = files.find("hand_complicated.txt" if complicated else "test.txt", "hand")
-    else:
+    elif c in POINTS:
         path = files.find(f"t26_c{c}.txt", "hand", kind, *(["big"] if model == "big" else []))
     if path is None:
         hand = drawn_model(VERTICES[model]) if model == "big" else read_model(files.OWN / "hand" / "model")
@@ -119,7 +121,7 @@ def read(model: str, c: int, complicated: bool) -> tuple[Hand, Seen]:  # noqa: F
     return hand, parsed(path, hand, c, complicated)
 
 
-def parsed(path: Any, hand: Hand, c: int, complicated: bool) -> Seen:  # noqa: FBT001
+def parsed(path: Any, hand: Hand, c: int, complicated: bool) -> Seen:
     """What a file of ADBench says."""
     import numpy as np
 
@@ -136,12 +138,14 @@ def parsed(path: Any, hand: Hand, c: int, complicated: bool) -> Seen:  # noqa: F
     return Seen(angles, np.ascontiguousarray(rows[:, 1:]), which, inside)
 
 
-def drawn(hand: Hand, c: int, complicated: bool) -> Seen:  # noqa: FBT001
+def drawn(hand: Hand, c: int, complicated: bool) -> Seen:
     """Points near the vertices of a hand at rest, and the angles of the published instances."""
     import numpy as np
 
     draw = np.random.RandomState(SEED)
-    known = parsed(files.OWN / "hand" / "simple_small" / "hand1_t26_c100.txt", drawn_model(VERTICES["small"]), 100, False)
+    known = parsed(
+        files.OWN / "hand" / "simple_small" / "hand1_t26_c100.txt", drawn_model(VERTICES["small"]), 100, False
+    )
     which = draw.randint(len(hand.triangles if complicated else hand.vertices), size=c)
     corners = hand.triangles[which][:, 0] if complicated else which
     points = hand.vertices[corners] + 0.1 * draw.standard_normal((c, 3))

@@ -3,10 +3,10 @@
     dS/S = r·dt + √v·dW,  dv = κ·(θ - v)·dt + σ·√v·dW',  correlation of W and W' ρ
     price = e^(-r·T)·mean max(0, S(T) - K)
 
-by Euler's method for log S and v, with v at least 10⁻⁸ wherever it is used (full truncation, but for a slope of √ that is
-finite). Inputs are S₀, v₀, κ, θ, σ, ρ and r. Sources: Heston, A Closed-Form Solution for Options with Stochastic Volatility
-(1993), whose parameters these are (κ 2, θ and v₀ 0.01, σ 0.1, ρ -0.5, S₀ and K 100, T ½); Lord, Koekkoek and van Dijk, A
-Comparison of Biased Simulation Schemes (2010).
+by Euler's method for log S and v, with v at least 10⁻⁸ wherever it is used (full truncation, but for a slope of √
+that is finite). Inputs are S₀, v₀, κ, θ, σ, ρ and r. Sources: Heston, A Closed-Form Solution for Options with
+Stochastic Volatility (1993), whose parameters these are (κ 2, θ and v₀ 0.01, σ 0.1, ρ -0.5, S₀ and K 100, T ½); Lord,
+Koekkoek and van Dijk, A Comparison of Biased Simulation Schemes (2010).
 """
 
 import functools
@@ -38,9 +38,11 @@ def _of_paths(paths: int, steps: int) -> list[list[list[float]]]:
     sizes={"paths": [10, 100, 1000], "steps": [100]},
     quick=[{"paths": 5, "steps": 10}, {"paths": 20, "steps": 20}],
     inputs=lambda draw: PARAMETERS,  # noqa: ARG005
-    operations=lambda paths, steps: paths * (19 * steps + 4) + 7,
+    operations=lambda paths, steps: paths * (19 * steps + 5) + 6,
 )
-def heston(ops: Any, spot: Any, v0: Any, kappa: Any, theta: Any, sigma: Any, rho: Any, r: Any, *, paths: int, steps: int) -> Any:
+def heston(
+    ops: Any, spot: Any, v0: Any, kappa: Any, theta: Any, sigma: Any, rho: Any, r: Any, *, paths: int, steps: int
+) -> Any:
     """A call option, path by path."""
     h = DURATION / steps
     rest = ops.sqrt(1.0 - rho * rho)
@@ -67,7 +69,7 @@ def heston(ops: Any, spot: Any, v0: Any, kappa: Any, theta: Any, sigma: Any, rho
     fixed=["normals"],
     operations=lambda steps: 19 * steps + 20,
 )
-def heston_array(ops: Any, normals: Any, parameters: Any, *, paths: int, steps: int) -> Any:
+def heston_array(ops: Any, normals: Any, parameters: Any, *, steps: int, **_sizes: Any) -> Any:
     """A call option, all paths at once."""
     spot, v0, kappa, theta, sigma, rho, r = (parameters[k] for k in range(len(PARAMETERS)))
     h = DURATION / steps

@@ -2,9 +2,9 @@
 
     ηᵢ = μ + e^t·z_g(i) + xᵢ·β,  log p = Σ yᵢ·ηᵢ - log(1 + e^ηᵢ) - ½·(μ² + t² + |z|² + |β|²)
 
-Parameters are μ, t (the logarithm of how far groups are apart), z and β, each normal before anything is seen. Source: Gelman
-and Hill, Data Analysis Using Regression and Multilevel/Hierarchical Models (2007), chapter 14, in the form without centring
-that samplers prefer. Data are drawn from the model.
+Parameters are μ, t (the logarithm of how far groups are apart), z and β, each normal before anything is seen. Source:
+Gelman and Hill, Data Analysis Using Regression and Multilevel/Hierarchical Models (2007), chapter 14, in the form
+without centring that samplers prefer. Data are drawn from the model.
 """
 
 import functools

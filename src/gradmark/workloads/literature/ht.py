@@ -4,9 +4,9 @@
     vertex v: p_v = R·Σ_b w_vb·T_b·v + t,  R the rotation by |r| about r
     errors: x_i - p_v(i), or, complicated, x_i - (u₀·p + u₁·p' + (1 - u₀ - u₁)·p'') of the three corners of a triangle
 
-Inputs are 26 numbers: r, t, and of every finger the angles ξ, ζ of one joint and ξ of two more; complicated, also the u of every
-point, so its Jacobian has 26 full columns and a pair of entries beside them in each row. Source: ADBench (section 4.3 of
-https://arxiv.org/abs/1807.10129, and data/hand), GradBench evals/ht.
+Inputs are 26 numbers: r, t, and of every finger the angles ξ, ζ of one joint and ξ of two more; complicated, also the
+u of every point, so its Jacobian has 26 full columns and a pair of entries beside them in each row. Source: ADBench
+(section 4.3 of https://arxiv.org/abs/1807.10129, and data/hand), GradBench evals/ht.
 """
 
 import functools
@@ -15,22 +15,20 @@ from typing import Any
 
 from gradmark.workloads.literature import files, hand_model
 from gradmark.workloads.literature.hand_model import ANGLES, BONES, FINGERS, JOINTS, Hand, Seen
+from gradmark.workloads.outline import Point, Sizes
 from gradmark.workloads.workload import workload
 
-SIZES = {
-    "model": ["small", "big"],
-    "c": [100, 192, 200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 51_200, 100_000],
-}
+SIZES: Sizes = {"model": ["small", "big"], "c": hand_model.POINTS}
 # What the bones take, whatever is seen of the hand; and a vertex, with each bone that bends, and its error.
 OF_BONES, OF_VERTEX, OF_BONE, OF_ERROR, OF_PLACE = 2297, 18, 24, 3, 20
 
 
 @functools.cache
-def _read(model: str, c: int, complicated: bool, data: Any) -> tuple[Hand, Seen]:  # noqa: ARG001, FBT001
+def _read(model: str, c: int, complicated: bool, data: Any) -> tuple[Hand, Seen]:  # noqa: ARG001
     return hand_model.read(model, c, complicated)
 
 
-def _instance(model: str, c: int, complicated: bool) -> tuple[Hand, Seen]:  # noqa: FBT001
+def _instance(model: str, c: int, complicated: bool) -> tuple[Hand, Seen]:
     return _read(model, c, complicated, files.given())
 
 
@@ -40,7 +38,7 @@ def _bends(bone: int) -> bool:
 
 
 @functools.cache
-def _lists(model: str, c: int, complicated: bool, data: Any) -> tuple[list[Any], ...]:  # noqa: ARG001, FBT001
+def _lists(model: str, c: int, complicated: bool, data: Any) -> tuple[list[Any], ...]:  # noqa: ARG001
     """Base and inverse transforms, of each vertex its place and its bones with weights, corners, points."""
     hand, seen = _instance(model, c, complicated)
     # bones that do not bend first: what they give is a plain number
@@ -49,7 +47,12 @@ def _lists(model: str, c: int, complicated: bool, data: Any) -> tuple[list[Any],
         for row in hand.weights.tolist()
     ]
     corners = hand.triangles[seen.which] if complicated else seen.which[:, None]
-    return (*(x.tolist() for x in (hand.base, hand.inverse, hand.vertices)), shares, corners.tolist(), seen.points.tolist())
+    return (
+        *(x.tolist() for x in (hand.base, hand.inverse, hand.vertices)),
+        shares,
+        corners.tolist(),
+        seen.points.tolist(),
+    )
 
 
 # --- number by number: a transform is three rows of four; what is a plain number, and 0 or 1, is left out
@@ -130,7 +133,7 @@ def _vertices(
     return moved
 
 
-def _count(model: str, c: int, complicated: bool) -> int:  # noqa: FBT001
+def _count(model: str, c: int, complicated: bool) -> int:
     *_, shares, corners, _ = _lists(model, c, complicated, files.given())
     wanted = dict.fromkeys(corner for row in corners for corner in row)
     of_bones = OF_BONE * sum(_bends(bone) for vertex in wanted for bone, _ in shares[vertex])
@@ -152,7 +155,9 @@ def ht(ops: Any, *angles: Any, model: str, c: int) -> Any:
     base, inverse, places, shares, corners, points = _lists(model, c, False, files.given())
     moved = _vertices(ops, angles, base, inverse, places, shares, [row[0] for row in corners])
     return [
-        x - p for (vertex,), point in zip(corners, points, strict=True) for x, p in zip(point, moved[vertex], strict=True)
+        x - p
+        for (vertex,), point in zip(corners, points, strict=True)
+        for x, p in zip(point, moved[vertex], strict=True)
     ]
 
 
@@ -200,16 +205,14 @@ def angle_places() -> list[Any]:
     return [x, z]
 
 
-def _arrays(model: str, c: int, complicated: bool) -> list[Any]:  # noqa: FBT001
+def _arrays(model: str, c: int, complicated: bool) -> list[Any]:
     hand, seen = _instance(model, c, complicated)
     corners = hand.triangles[seen.which].T.copy() if complicated else seen.which
     inputs = [*angle_places(), hand.base, hand.inverse, hand.vertices, hand.weights, corners, seen.points, seen.angles]
     return [*inputs, seen.inside] if complicated else inputs
 
 
-def _moved(
-    ops: Any, of_x: Any, of_z: Any, base: Any, inverse: Any, vertices: Any, weights: Any, angles: Any
-) -> Any:
+def _moved(ops: Any, of_x: Any, of_z: Any, base: Any, inverse: Any, vertices: Any, weights: Any, angles: Any) -> Any:
     """Where all vertices are."""
     every = ops.concatenate([angles, 0.0 * angles[:1]])
     x, z = every[of_x], every[of_z]
@@ -246,7 +249,7 @@ def _moved(
 
 
 FIXED = ["base", "inverse", "vertices", "weights", "points"]
-QUICK_ARRAYS = [{"model": "small", "c": 100}, {"model": "big", "c": 100}]
+QUICK_ARRAYS: list[Point] = [{"model": "small", "c": 100}, {"model": "big", "c": 100}]
 
 
 @workload(

@@ -2,10 +2,10 @@
 
     f(C) = Σᵢ minⱼ |pᵢ - cⱼ|²
 
-With the points nearest to cⱼ, as many as nⱼ, the gradient is 2·(nⱼ·cⱼ - Σ pᵢ), and the Hessian is diagonal: 2·nⱼ. A step of
-Newton's method divides the one by the other, and a Hessian times a vector of ones is its diagonal, so `hvp` is what
-GradBench calls `dir` asks for beside the gradient. Source: GradBench, evals/kmeans, after Bottou and Bengio, Convergence
-Properties of the K-Means Algorithms (1994). Points are uniform; the last k of them are the centres.
+With the points nearest to cⱼ, as many as nⱼ, the gradient is 2·(nⱼ·cⱼ - Σ pᵢ), and the Hessian is diagonal: 2·nⱼ. A
+step of Newton's method divides the one by the other, and a Hessian times a vector of ones is its diagonal, so `hvp`
+is what GradBench calls `dir` asks for beside the gradient. Source: GradBench, evals/kmeans, after Bottou and Bengio,
+Convergence Properties of the K-Means Algorithms (1994). Points are uniform; the last k of them are the centres.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""libor: a portfolio of swaptions in the LIBOR market model, by paths of all forward rates, and its sensitivities to them.
+"""libor: a portfolio of swaptions in the LIBOR market model, by paths of all forward rates.
 
 Rates Lᵢ(0) = 5 %, i < n, volatility λ = 0.2, intervals δ = ¼. In step k < n/2, for all later rates i > k,
 
@@ -8,9 +8,9 @@ then, with b and s the discount and the annuity of the rates that are left, up t
 
     payoff = 100·Σ max(0, 1 - b - rate·s) over 15 swaptions, discounted by all 1 + δ·Lₖ, k < n/2
 
-and the result is the mean over paths. Source: Giles and Glasserman, Smoking Adjoints: Fast Monte Carlo Greeks (Risk, January
-2006), with the portfolio of Giles's code for n = 80; of fewer rates, maturities are shorter in proportion. The sums inside
-vᵢ use rates that this step has not moved yet: each vᵢ comes before its rate.
+and the result is the mean over paths. Source: Giles and Glasserman, Smoking Adjoints: Fast Monte Carlo Greeks (Risk,
+January 2006), with the portfolio of Giles's code for n = 80; of fewer rates, maturities are shorter in proportion.
+The sums inside vᵢ use rates that this step has not moved yet: each vᵢ comes before its rate.
 """
 
 import functools

@@ -2,8 +2,8 @@
 
     f(x) = ½ Σᵢ (sign tᵢ - Σⱼ xⱼ tᵢʲ)²,  tᵢ = -1 + 2i / (n - 1)
 
-for i < n and j < m. With V the matrix of powers, the gradient is -Vᵀ(sign t - V·x). Source: GradBench, evals/llsq, after
-`llsq_obj` of cmpad (https://cmpad.readthedocs.io).
+for i < n and j < m. With V the matrix of powers, the gradient is -Vᵀ(sign t - V·x). Source: GradBench, evals/llsq,
+after `llsq_obj` of cmpad (https://cmpad.readthedocs.io).
 """
 
 from typing import Any

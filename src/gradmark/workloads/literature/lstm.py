@@ -1,17 +1,20 @@
 """lstm: the loss of a long short-term memory that predicts the bits of the next character.
 
-For each layer, with inputs x, weights and biases w and b of four gates, all of them vectors, and products entry by entry:
+For each layer, with inputs x, weights and biases w and b of four gates, all of them vectors, and products entry by
+entry:
 
     forget = σ(x·w_f + b_f),  enter = σ(h·w_i + b_i),  leave = σ(x·w_o + b_o),  change = tanh(h·w_c + b_c)
     cell ← cell·forget + enter·change,  h ← leave·tanh cell
 
-The first layer gets the bits times in-weights, the last gives y = h·out-weights + out-bias, and the loss is the mean of
--gold·(y - log(2 + Σ exp y)) over all bits of all characters but the first. Source: ADBench (src/cpp/shared/lstm.h), GradBench
-evals/lstm. l=2, c=1024 is ADBench's file; other sizes repeat its text, with parameters uniform from 0 to 1, as GradBench's:
-those are drawn without a seed, so here in the order of sizes from the usual one.
+The first layer gets the bits times in-weights, the last gives y = h·out-weights + out-bias, and the loss is the mean
+of -gold·(y - log(2 + Σ exp y)) over all bits of all characters but the first. Source: ADBench
+(src/cpp/shared/lstm.h), GradBench evals/lstm. l=2, c=1024 is ADBench's file; other sizes repeat its text, with
+parameters uniform from 0 to 1, as GradBench's: those are drawn without a seed, so here in the order of sizes from the
+usual one.
 """
 
 import functools
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,7 +37,8 @@ def _count(layers: int) -> int:
 
 def read(l: int, c: int) -> list[Any]:  # noqa: E741  as published
     """State, main and extra parameters, and the text as bits."""
-    path = files.find(f"lstm_l{l}_c{c}.txt")
+    published = l in SIZES["l"] and c in SIZES["c"]
+    path = files.find(f"lstm_l{l}_c{c}.txt") if published else None
     return generated(l, c) if path is None else parsed(path, l, c)
 
 
@@ -90,7 +94,7 @@ def lstm(ops: Any, *numbers: Any, l: int, c: int) -> Any:  # noqa: E741
     hidden: list[list[Any]] = [list(row) for row in state[0::2]]
     cells: list[list[Any]] = [list(row) for row in state[1::2]]
     total: Any = None
-    for bits, gold in zip(text, text[1:], strict=False):
+    for bits, gold in itertools.pairwise(text):
         xs = [bit * weight for bit, weight in zip(bits, enter, strict=True)]
         for k, gates in enumerate(layers):
             xs = _layer(ops, gates, xs, hidden[k], cells[k])
@@ -134,7 +138,9 @@ def lstm_array(ops: Any, state: Any, main: Any, extra: Any, text: Any, *, l: int
     """A long short-term memory, with arrays of all bits of a character."""
     # rows of gates: forget and leave, which see the layer's input, and enter and change, which see its hidden state
     gates = ops.reshape(main, (2 * l, 4, BITS))
-    layers = [(gates[2 * k, 0::2], gates[2 * k + 1, 0::2], gates[2 * k, 1::2], gates[2 * k + 1, 1::2]) for k in range(l)]
+    layers = [
+        (gates[2 * k, 0::2], gates[2 * k + 1, 0::2], gates[2 * k, 1::2], gates[2 * k + 1, 1::2]) for k in range(l)
+    ]
 
     def step(carry: Any, bits: Any) -> Any:
         x, states = bits * extra[0], []

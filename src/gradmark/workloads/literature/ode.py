@@ -2,9 +2,10 @@
 
     y₀' = x₀,  yᵢ' = xᵢ·yᵢ₋₁,  y(0) = 0,  from t = 0 to 2 in s steps
 
-The result is Σ yᵢ(2). Source: GradBench, evals/ode, after `an_ode` of cmpad (https://cmpad.readthedocs.io). There it is
-the last entry alone, which depends on nothing: a step takes a change four entries further, so after s ≤ 100 steps the
-last of n ≥ 1000 entries is still 0, with a gradient of zeros. The sum does the same work, and its gradient can be wrong.
+The result is Σ yᵢ(2). Source: GradBench, evals/ode, after `an_ode` of cmpad (https://cmpad.readthedocs.io). There it
+is the last entry alone, which depends on nothing: a step takes a change four entries further, so after s ≤ 100 steps
+the last of n ≥ 1000 entries is still 0, with a gradient of zeros. The sum does the same work, and its gradient can be
+wrong.
 """
 
 from typing import Any
@@ -42,9 +43,7 @@ def ode(ops: Any, *xs: Any, n: int, s: int) -> Any:  # noqa: ARG001
         k2 = _slopes(xs, [y + 0.5 * h * k for y, k in zip(ys, k1, strict=True)])
         k3 = _slopes(xs, [y + 0.5 * h * k for y, k in zip(ys, k2, strict=True)])
         k4 = _slopes(xs, [y + h * k for y, k in zip(ys, k3, strict=True)])
-        ys = [
-            y + h / 6.0 * (a + 2.0 * (b + c) + d) for y, a, b, c, d in zip(ys, k1, k2, k3, k4, strict=True)
-        ]
+        ys = [y + h / 6.0 * (a + 2.0 * (b + c) + d) for y, a, b, c, d in zip(ys, k1, k2, k3, k4, strict=True)]
     total = ys[0]
     for y in ys[1:]:
         total = total + y

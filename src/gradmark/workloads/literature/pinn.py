@@ -2,14 +2,14 @@
 
     f = u_t + u·u_x - (0.01/π)·u_xx,  loss = mean f² + mean (u(x, 0) + sin πx)²
 
-over n points inside, x from -1 to 1 and t from 0 to 1, and 100 points at t = 0. u is a network of tanh layers. Derivatives by
-its inputs are written out, layer by layer: with z = W·a + b, and s = 1 - tanh² z,
+over n points inside, x from -1 to 1 and t from 0 to 1, and 100 points at t = 0. u is a network of tanh layers.
+Derivatives by its inputs are written out, layer by layer: with z = W·a + b, and s = 1 - tanh² z,
 
     a_x ← s·(W·a_x),  a_t ← s·(W·a_t),  a_xx ← s·(W·a_xx) - 2·tanh z·s·(W·a_x)²
 
 so an engine differentiates the derivatives by weights, in reverse. Source: Raissi, Perdikaris and Karniadakis,
-Physics-informed neural networks (2019), https://doi.org/10.1016/j.jcp.2018.10.045, section 3.1.1, where there are 8 layers of
-20 and 10,000 points. Weights are normal, as wide as Xavier's.
+Physics-informed neural networks (2019), https://doi.org/10.1016/j.jcp.2018.10.045, section 3.1.1, where there are 8
+layers of 20 and 10,000 points. Weights are normal, as wide as Xavier's.
 """
 
 import math
@@ -50,8 +50,18 @@ def _inputs(layers: int, n: int) -> list[Any]:
     flops=lambda layers, n: 24 * n * (layers - 1) * WIDTH**2,  # four products forward, eight in reverse
 )
 def pinn_array(
-    ops: Any, inside: Any, start: Any, first: Any, hidden: Any, biases: Any, last: Any, bias: Any, *, layers: int, n: int
-) -> Any:  # noqa: ARG001
+    ops: Any,
+    inside: Any,
+    start: Any,
+    first: Any,
+    hidden: Any,
+    biases: Any,
+    last: Any,
+    bias: Any,
+    *,
+    layers: int,
+    **_sizes: Any,
+) -> Any:
     """The loss of a network for Burgers's equation."""
     z, zx, zt, zxx = inside @ first + biases[0], first[:1], first[1:], None
     for k in range(layers):

@@ -141,7 +141,8 @@ def test_as_many_runs_as_are_asked_for(tapegrad):
 def test_another_engine():
     other = Served("tapegrad:program")
     assert other.answer({"id": 0, "kind": "start"}) == {"id": 0, "tool": "tapegrad:program"}
-    assert evaluated(other, "det", "gradient", {"A": [1.0, 2.0, 3.0, 4.0], "ell": 2, **ONCE})["output"] == [4, -3, -2, 1]
+    given = {"A": [1.0, 2.0, 3.0, 4.0], "ell": 2, **ONCE}
+    assert evaluated(other, "det", "gradient", given)["output"] == [4, -3, -2, 1]
     lacking = other.answer({"id": 1, "kind": "define", "module": "lse"})
     assert lacking["success"] is False
     assert lacking["error"].startswith("tapegrad:program has no tensors, and lse_array is a function of tensors")
@@ -206,7 +207,7 @@ def program(*arguments, said):
 
 @pytest.mark.slow
 def test_the_program():
-    ended = program(said='{"id": 0, "kind": "start", "eval": "hello"}\n\n{"id": 1, "kind": "define", "module": "hello"}\n')
+    ended = program(said='{"id": 0, "kind": "start"}\n\n{"id": 1, "kind": "define", "module": "hello"}\n')
     assert (ended.returncode, ended.stdout, ended.stderr) == (
         0,
         '{"id":0,"tool":"tapegrad"}\n{"id":1,"success":true}\n',

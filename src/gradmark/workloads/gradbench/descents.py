@@ -16,8 +16,8 @@ from gradmark.workloads.workload import Workload
 class Descent:
     """One eval, of four functions that differ in modes alone.
 
-    workload: what goes down. start: where from, of the input. inside: of the workload and where it ended, what goes down
-    after it. output: of where all ended.
+    workload: what goes down. start: where from, of the input. inside: of the workload and where it ended, what goes
+    down after it. output: of where all ended.
     """
 
     module: str

@@ -80,8 +80,9 @@ def test_a_self_timed_number_is_marked_wherever_it_is_shown(make: Any, measureme
     assert (texts["total"], texts["primal"], texts["gradient_primal"]) == ("2.00 µs*", "1.00 µs*", "2.00*")
     shown = [column for column in legend([tool], []) if column.startswith("*")]
     assert shown == []  # nothing that is marked is shown
-    assert [answer.partition(": ")[2] for answer in answers(placed(run))][0].startswith("gradbench:./a <tool>")
-    assert "2.00 µs*" in answers(placed(run))[0]
+    (answer,) = answers(placed(run))
+    assert answer.partition(": ")[2].startswith("gradbench:./a <tool>")
+    assert "2.00 µs*" in answer
     said = [note.text for note in notes(run, [], []) if note.text.startswith("self-timed")]
     assert len(said) == 1
     assert said[0].startswith("self-timed: the times of gradbench:./a <tool>, marked *, are those that it reports")
@@ -89,7 +90,10 @@ def test_a_self_timed_number_is_marked_wherever_it_is_shown(make: Any, measureme
 
 def test_the_page(make: Any, measurements: list[Measurement]) -> None:
     failed = msgspec.structs.replace(
-        measurements[1], status="crash", message="it <b>ended</b>", transcript=['{"message": "<script>"}', "… 3 more lines"]
+        measurements[1],
+        status="crash",
+        message="it <b>ended</b>",
+        transcript=['{"message": "<script>"}', "… 3 more lines"],
     )
     text = render(page([make.run(measurements[0], failed)]))
     assert "<h3>lstm_array/l=2/c=1024/dtype=float64</h3>" in text

@@ -1,4 +1,4 @@
-"""Evals: what is written is read again as the same, in both forms of a workload, and what is not of that form is said."""
+"""Evals: what is written is read again as the same, in both forms of a workload; what is not of that form is said."""
 
 import json
 

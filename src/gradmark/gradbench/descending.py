@@ -1,4 +1,4 @@
-"""Descending: GradBench's particle and saddle are whole descents, and every step of them asks an engine for a derivative.
+"""Descending: GradBench's particle and saddle are whole descents; every step of them asks for a derivative.
 
 In: an engine, the function that goes down, and the modes: outer of the descent, inner of the derivatives inside the
 function. Out: a function that goes down from the start to the end, and gives where that is.

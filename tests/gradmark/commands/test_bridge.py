@@ -88,7 +88,7 @@ def test_a_tool_that_hangs_has_its_time(measured):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("gradbench:", "names no program; give the one that starts the tool: -e 'gradbench:python run.py'"),
+        ("gradbench:", "names no program; give its command, as in -e 'gradbench:python run.py'"),
         ("gradbench:no-such-program", "there is no program 'no-such-program' that can be run"),
         ("gradbench:sh -c 'x", "cannot be split into words (No closing quotation)"),
     ],

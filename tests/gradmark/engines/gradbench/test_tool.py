@@ -41,7 +41,7 @@ def test_a_command_is_split_as_a_shell_does_and_run_without_one(command, words):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("", r"engine 'gradbench:' names no program; give the one that starts the tool: -e 'gradbench:python run"),
+        ("", r"engine 'gradbench:' names no program; give its command, as in -e 'gradbench:python run"),
         ("  ", r"engine 'gradbench:' names no program"),
         ("sh -c 'x", r"cannot be split into words \(No closing quotation\); close its quotes"),
         ("no-such-tool --x", r"there is no program 'no-such-tool' that can be run; .* without a shell: for cd, pipes"),

@@ -36,10 +36,10 @@ def words_of(command: str) -> list[str]:
             f"{EXAMPLE}"
         ) from None
     if not words:
-        raise SelectionError(f"engine '{PREFIX}:' names no program; give the command that starts it, as in {EXAMPLE}")
+        raise SelectionError(f"engine '{PREFIX}:' names no program; give its command, as in {EXAMPLE}")
     if shutil.which(words[0]) is None:
         raise SelectionError(
-            f"engine '{PREFIX}:{command}': there is no program {words[0]!r} that can be run; expected a command such as "
+            f"engine '{PREFIX}:{command}': there is no program {words[0]!r} that can be run; give a command such as "
             f"{EXAMPLE}. It is run without a shell: for cd, pipes or variables give it one, as in "
             f"-e \"{PREFIX}:sh -c 'cd tools && ./run'\""
         )

@@ -272,3 +272,33 @@ def test_the_table_counts_kills_and_names_what_is_broken(script, capsys):
         "BROKEN    run: SIGKILL after 0.10 s: folders: x",
         "NOT KEPT  nothing lost and nothing left after 3 kills: 1 broken",
     ]
+
+
+# --- the functions of the literature
+
+
+def test_a_derivative_that_is_off_is_said_to_be_wrong(script):
+    literature = script("literature")
+    right = literature.Line("gmm/d=2", "ADBench: gradient", 1e-9, literature.PUBLISHED)
+    assert (right.failed, right.show().split()[-1]) == (False, "ok")
+    for error in (1e-7, float("nan"), float("inf")):
+        wrong = right._replace(error=error)
+        assert (wrong.failed, wrong.show().split()[-1]) == (True, "WRONG")
+    missing = right._replace(error=None, note="no torch")
+    assert (missing.failed, missing.show().split()[-1]) == (False, "-")
+
+
+@pytest.mark.slow
+def test_a_fault_in_a_published_problem_is_found(script, monkeypatch):
+    literature = script("literature")
+    assert not any(line.failed for line in literature.by_reference("det", {"ell": 3}, "gradient"))
+    entries = literature.entries
+    monkeypatch.setattr(literature, "entries", lambda one: entries(one) * (1 + 1e-6))
+    lines = list(literature.jacobians())
+    assert [line.failed for line in lines] == [True] * 4
+
+
+def test_shapes_that_differ_are_wrong(script):
+    literature = script("literature")
+    assert literature.apart([1.0, 2.0], [1.0]) == float("inf")
+    assert literature.apart([1.0, 2.0], [1.0, 4.0]) == 0.5

@@ -85,7 +85,7 @@ def _projected(ops: Any, camera: Any, point: Any) -> tuple[Any, Any]:
     suite="literature",
     stresses="a large sparse Jacobian: many small blocks",
     sizes=SIZES,
-    quick={"p": [TEST, 200]},
+    quick={"p": [50]},
     inputs=lambda draw, p: _numbers(p),  # noqa: ARG005
     operations=lambda p: OPERATIONS * p,
     result="array",
@@ -122,7 +122,7 @@ def _arrays(p: int) -> list[Any]:
     suite="literature",
     stresses="rows looked up by number, many operations on columns: bandwidth",
     sizes=SIZES,
-    quick={"p": [200, 31843]},
+    quick={"p": [1000]},
     arrays=lambda draw, p: _arrays(p),  # noqa: ARG005
     dtypes=("float64",),
     fixed=["features"],

@@ -36,7 +36,7 @@ def _of_paths(paths: int, steps: int) -> list[list[list[float]]]:
     suite="literature",
     stresses="the same short code for many paths, number by number",
     sizes={"paths": [10, 100, 1000], "steps": [100]},
-    quick=[{"paths": 5, "steps": 10}, {"paths": 20, "steps": 20}],
+    quick=[{"paths": 10, "steps": 20}],
     inputs=lambda draw: PARAMETERS,  # noqa: ARG005
     operations=lambda paths, steps: paths * (19 * steps + 5) + 6,
 )
@@ -63,7 +63,7 @@ def heston(
     suite="literature",
     stresses="a loop over long arrays: bandwidth (many paths), overhead (few)",
     sizes={"paths": [1000, 10_000, 100_000], "steps": [100]},
-    quick={"paths": [100, 10_000], "steps": [20]},
+    quick={"paths": [1000], "steps": [20]},
     arrays=lambda draw, paths, steps: [_normals(paths, steps), PARAMETERS],  # noqa: ARG005
     dtypes=("float64",),
     fixed=["normals"],

@@ -37,7 +37,7 @@ def _data(n: int, groups: int) -> tuple[list[Any], ...]:
     suite="literature",
     stresses="a long sum number by number; parameters that few terms share",
     sizes={"n": [1000, 10_000, 100_000], "groups": [50]},
-    quick=[{"n": 50, "groups": 5}, {"n": 500, "groups": 50}],
+    quick=[{"n": 200, "groups": 10}],
     inputs=lambda draw, n, groups: [x for part in generated(n, groups)[3:] for x in part.tolist()],  # noqa: ARG005
     operations=lambda n, groups: n * (2 * FEATURES + 4) + 2 * groups + 2 * (2 + groups + FEATURES) + 1,
 )
@@ -64,7 +64,7 @@ def hierarchical(ops: Any, *numbers: Any, n: int, groups: int) -> Any:
     suite="literature",
     stresses="parameters looked up by number, scattered back: bandwidth",
     sizes={"n": [1000, 10_000, 100_000], "groups": [50]},
-    quick={"n": [1000, 10_000], "groups": [50]},
+    quick={"n": [5000], "groups": [50]},
     arrays=lambda draw, n, groups: generated(n, groups),  # noqa: ARG005
     dtypes=("float64",),
     fixed=["features", "labels"],

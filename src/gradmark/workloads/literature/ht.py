@@ -144,7 +144,7 @@ def _count(model: str, c: int, complicated: bool) -> int:
     suite="literature",
     stresses="a dense Jacobian of 26 columns, of products of small matrices number by number",
     sizes=SIZES,
-    quick=[{"model": "small", "c": 2}, {"model": "small", "c": 100}],
+    quick=[{"model": "small", "c": 20}],
     inputs=lambda draw, model, c: _instance(model, c, False)[1].angles.tolist(),  # noqa: ARG005
     operations=lambda model, c: _count(model, c, False),
     result="array",
@@ -165,7 +165,7 @@ def ht(ops: Any, *angles: Any, model: str, c: int) -> Any:
     suite="literature",
     stresses="a sparse Jacobian with 26 full columns, number by number",
     sizes=SIZES,
-    quick=[{"model": "small", "c": 2}, {"model": "small", "c": 100}],
+    quick=[{"model": "small", "c": 20}],
     inputs=lambda draw, model, c: _complicated(model, c),  # noqa: ARG005
     operations=lambda model, c: _count(model, c, True),
     result="array",
@@ -249,7 +249,7 @@ def _moved(ops: Any, of_x: Any, of_z: Any, base: Any, inverse: Any, vertices: An
 
 
 FIXED = ["base", "inverse", "vertices", "weights", "points"]
-QUICK_ARRAYS: list[Point] = [{"model": "small", "c": 100}, {"model": "big", "c": 100}]
+QUICK_ARRAYS: list[Point] = [{"model": "small", "c": 100}]
 
 
 @workload(

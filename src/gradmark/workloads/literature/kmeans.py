@@ -56,7 +56,7 @@ def _product(centres: Any, v: Any, k: int, n: int, d: int) -> Any:
     suite="literature",
     stresses="choices number by number; a Hessian that is a diagonal",
     sizes=SIZES,
-    quick=[{"k": 5, "n": 20, "d": 2}, {"k": 10, "n": 50, "d": 8}],
+    quick=[{"k": 5, "n": 40, "d": 4}],
     inputs=lambda draw, k, n, d: generated(k, n, d)[1].ravel().tolist(),  # noqa: ARG005
     operations=lambda k, n, d: n * k * (3 * d - 1) + n * (k - 1) + n - 1,
     derivatives=["gradient", "hvp", "sparse-hessian"],
@@ -83,7 +83,7 @@ def kmeans(ops: Any, *numbers: Any, k: int, n: int, d: int) -> Any:
     suite="literature",
     stresses="a large product, a minimum of each row; second derivatives of both",
     sizes=SIZES,
-    quick=[{"k": 10, "n": 1000, "d": 8}, {"k": 100, "n": 1000, "d": 16}],
+    quick=[{"k": 10, "n": 1000, "d": 8}],
     arrays=lambda draw, k, n, d: generated(k, n, d),  # noqa: ARG005
     dtypes=("float64",),
     fixed=["points"],

@@ -54,7 +54,7 @@ def _operations(n: int, paths: int) -> int:
     suite="literature",
     stresses="a nested loop number by number: many sensitivities of one price",
     sizes={"n": [RATES], "paths": [1, 10, 100]},
-    quick=[{"n": 10, "paths": 1}, {"n": 20, "paths": 2}],
+    quick=[{"n": 20, "paths": 2}],
     inputs=lambda draw, n: [RATE] * n,  # noqa: ARG005
     operations=_operations,
 )
@@ -104,7 +104,7 @@ def _inputs(n: int, paths: int) -> list[Any]:
     suite="literature",
     stresses="running sums over shrinking arrays: bandwidth (many paths), overhead (few)",
     sizes={"n": [RATES], "paths": [100, 1000, 10_000]},
-    quick={"n": [RATES], "paths": [10, 1000]},
+    quick=[{"n": 20, "paths": 100}],
     arrays=lambda draw, n, paths: _inputs(n, paths),  # noqa: ARG005
     dtypes=("float64",),
     fixed=["normals", "strikes"],

@@ -26,7 +26,7 @@ def _sign(t: float) -> float:
     suite="literature",
     stresses="products with constants and long sums, number by number",
     sizes=SIZES,
-    quick=[{"n": 16, "m": 16}, {"n": 16, "m": 128}],
+    quick=[{"n": 16, "m": 16}, {"n": 64, "m": 16}],
     inputs=lambda draw, n, m: _coefficients(n, m).tolist(),  # noqa: ARG005
     operations=lambda n, m: 2 * n * (m + 1) + 1,
 )
@@ -57,7 +57,7 @@ def _powers(n: int, m: int) -> list[Any]:
     suite="literature",
     stresses="products of a matrix with a vector, forward and transposed: bandwidth",
     sizes=SIZES,
-    quick=[{"n": 128, "m": 128}, {"n": 2048, "m": 128}],
+    quick=[{"n": 128, "m": 128}, {"n": 1024, "m": 128}],
     arrays=lambda draw, n, m: [*_powers(n, m), _coefficients(n, m)],  # noqa: ARG005
     dtypes=("float64",),
     fixed=["signs", "powers"],

@@ -38,7 +38,7 @@ def operations(n: int) -> int:
     suite="literature",
     stresses="a reduction number by number: the speed of recording",
     sizes={"n": SIZES},
-    quick={"n": [100, 2500]},
+    quick={"n": [100, 1000]},
     inputs=lambda draw, n: _numbers(n).tolist(),  # noqa: ARG005
     operations=operations,
 )
@@ -58,7 +58,7 @@ def _softmax(x: Any) -> list[Any]:
     suite="literature",
     stresses="a stable reduction of one long array: bandwidth, vector exponentials",
     sizes={"n": SIZES},
-    quick={"n": [2500, 160_000]},
+    quick={"n": [2500, 40_000]},
     arrays=lambda draw, n: [_numbers(n)],  # noqa: ARG005
     dtypes=("float64",),
     operations=lambda: 1,

@@ -30,7 +30,7 @@ def _slopes(xs: Any, ys: Any) -> list[Any]:
     suite="literature",
     stresses="a loop of products and sums, number by number: the length of the recording",
     sizes=SIZES,
-    quick=[{"n": 50, "s": 1}, {"n": 1000, "s": 1}],
+    quick=[{"n": 50, "s": 1}, {"n": 50, "s": 10}],
     inputs=lambda draw, n, s: _coefficients(n, s).tolist(),  # noqa: ARG005
     operations=lambda n, s: s * (16 * n - 4) + n - 1,
 )
@@ -73,7 +73,7 @@ def states_of_arrays(ops: Any, x: Any, start: Any, s: int) -> Any:
     suite="literature",
     stresses="a loop over operations on shifted arrays: overhead (n=1000), bandwidth (n=100000)",
     sizes=SIZES,
-    quick=[{"n": 1000, "s": 10}, {"n": 10_000, "s": 10}],
+    quick=[{"n": 1000, "s": 1}, {"n": 1000, "s": 10}],
     arrays=lambda draw, n, s: [_coefficients(n, s), 0.0 * _coefficients(n, s)],  # noqa: ARG005
     dtypes=("float64",),
     fixed=["start"],

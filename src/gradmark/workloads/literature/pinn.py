@@ -42,7 +42,7 @@ def _inputs(layers: int, n: int) -> list[Any]:
     suite="literature",
     stresses="derivatives by inputs inside the loss, then by weights: products and many elementwise operations",
     sizes={"layers": [2, 4, 8], "n": [100, 1000, 10_000]},
-    quick=[{"layers": 2, "n": 100}, {"layers": 4, "n": 1000}],
+    quick=[{"layers": 2, "n": 500}],
     arrays=lambda draw, layers, n: _inputs(layers, n),  # noqa: ARG005
     dtypes=("float64",),
     fixed=["inside", "start"],

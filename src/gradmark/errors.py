@@ -1,6 +1,5 @@
 """The errors of gradmark. Each message says what was expected, what came, where, and what to do next."""
 
-from collections.abc import Sequence
 from typing import Literal
 
 
@@ -39,11 +38,11 @@ class ToolError(EngineError):
         message: str,
         *,
         status: Literal["error", "crash", "timeout", "out-of-memory"] = "error",
-        transcript: Sequence[str] = (),
+        transcript: list[str] | None = None,
     ) -> None:
         super().__init__(message)
         self.status: Literal["error", "crash", "timeout", "out-of-memory"] = status
-        self.transcript = list(transcript)
+        self.transcript = transcript or []
 
 
 class NoSuchError(GradmarkError):

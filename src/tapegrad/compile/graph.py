@@ -1,8 +1,8 @@
 """The graph: what machine code is made of. Typed nodes in the order in which they can be computed, no two the same.
 
-In: a program, instruction by instruction, or a traced function of tensors. Out: nodes, inputs, outputs and guards, which
-`print` shows. Derivatives are taken before: that of a program is a program, that of a traced function is traced, both by
-the one set of rules; so nothing here knows about them.
+In: a program, instruction by instruction, or a traced function of tensors. Out: nodes, inputs, outputs and guards, as
+`print` shows them. Derivatives are taken before: that of a program is a program, that of a traced function is traced,
+both by the one set of rules; so nothing here knows about them.
 """
 
 from collections.abc import Hashable

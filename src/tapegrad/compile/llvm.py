@@ -76,13 +76,22 @@ def machine() -> Machine:
     return Machine(llvm.get_default_triple(), llvm.get_host_cpu_name(), features.flatten(), bits)
 
 
-def target_machine(optimise: int) -> Any:
-    """LLVM's code generator for this machine. optimise: 0 to 3."""
+def target_machine(optimise: int, wide: bool = True) -> Any:
+    """LLVM's code generator for this machine. optimise: 0 to 3; wide: whether it may use AVX-512.
+
+    A choice between two single numbers takes a mask register of AVX-512, which is slow to get at: a chain of live
+    products took 1.9 times as long. So code for one point does without.
+    """
     llvm, here = binding(), machine()
     target = llvm.Target.from_triple(here.triple)
+    features = here.features if wide else ",".join(map(_narrow, here.features.split(",")))
     return target.create_target_machine(
-        cpu=here.cpu, features=here.features, opt=optimise, reloc="pic", codemodel="jitdefault", jit=True
+        cpu=here.cpu, features=features, opt=optimise, reloc="pic", codemodel="jitdefault", jit=True
     )
+
+
+def _narrow(feature: str) -> str:
+    return f"-{feature[1:]}" if feature[1:].startswith(("avx512", "avx10", "evex512")) else feature
 
 
 class Code:
@@ -112,13 +121,20 @@ def add_symbols(addresses: dict[str, int]) -> None:
         binding().add_symbol(name, address)
 
 
-def compiled(text: str, optimise: int = 2, passes: int | None = None, folder: str | Path | None = None) -> Code:
-    """The code of a module. optimise: of instructions, 0 to 3; passes: of the IR before, as clang's -O, None for none.
+def compiled(
+    text: str,
+    optimise: int = 2,
+    passes: int | None = None,
+    folder: str | Path | None = None,
+    wide: bool = True,
+) -> Code:
+    """The code of a module. optimise: of instructions, 0 to 3; passes: of the IR before, as clang's -O, None for none;
+    wide: whether AVX-512 may be used.
 
     The same text is compiled once in a process; with a folder, once on this machine.
     """
     here = machine()
-    words = (binding().llvm_version_info, here, optimise, passes, text)
+    words = (binding().llvm_version_info, here, optimise, passes, wide, text)
     key = hashlib.sha256(repr(words).encode()).hexdigest()
     with _lock:
         if key in _kept:
@@ -127,7 +143,7 @@ def compiled(text: str, optimise: int = 2, passes: int | None = None, folder: st
         code = _stored(folder, key)
         if code is None:
             start = time.perf_counter()
-            made = object_file(text, optimise, passes)
+            made = object_file(text, optimise, passes, wide)
             code = Code(made, 0.0, "compiled")
             code.seconds = time.perf_counter() - start
             _store(folder, key, made)
@@ -137,13 +153,13 @@ def compiled(text: str, optimise: int = 2, passes: int | None = None, folder: st
         return code
 
 
-def object_file(text: str, optimise: int, passes: int | None) -> bytes:
+def object_file(text: str, optimise: int, passes: int | None, wide: bool = True) -> bytes:
     """An object file of the module."""
     llvm = binding()
     module = llvm.parse_assembly(text)
     module.triple = machine().triple
     module.verify()
-    generator = target_machine(optimise)
+    generator = target_machine(optimise, wide)
     module.data_layout = str(generator.target_data)
     if passes is not None:
         options = llvm.create_pipeline_tuning_options(speed_level=passes)
@@ -161,7 +177,7 @@ def assembly(text: str, optimise: int = 2) -> str:
 # ---- on disk -----------------------------------------------------------------------------------------------------
 #
 # A file holds the digest of an object file and the object file; its name is the digest of all that it depends on. What
-# is damaged is compiled again. The folder is the user's to choose: who can write to it can run code as whoever reads it.
+# is damaged is compiled again. The folder is the user's to choose: who can write to it can run code as who reads it.
 
 
 def _stored(folder: str | Path | None, key: str) -> Code | None:

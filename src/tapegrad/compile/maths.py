@@ -1,7 +1,7 @@
 """Maths: the C library's functions, for one number and for vectors of them, as machine code calls them.
 
-In: a function's name, a dtype and a number of lanes. Out: what to call, and the text that a module needs for it. Vectors
-come from libmvec where the machine has it (glibc); elsewhere each lane calls the function for one number.
+In: a function's name, a dtype and a number of lanes. Out: what to call, and the text that a module needs for it.
+Vectors come from libmvec where the machine has it (glibc); elsewhere each lane calls the function for one number.
 """
 
 import ctypes

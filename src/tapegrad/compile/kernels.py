@@ -42,7 +42,9 @@ class Layout:
         self.graph = graph
         self.home = [-1] * len(graph.nodes)  # the chunk of a node; -1 for inputs and constants
         computed = [k for k, node in enumerate(graph.nodes) if node.op not in ("input", "constant")]
-        self.chunks = [Chunk(n, computed[n * chunk : (n + 1) * chunk]) for n in range(max(1, -(-len(computed) // chunk)))]
+        self.chunks = [
+            Chunk(n, computed[n * chunk : (n + 1) * chunk]) for n in range(max(1, -(-len(computed) // chunk)))
+        ]
         for one in self.chunks:
             for k in one.nodes:
                 self.home[k] = one.number
@@ -101,7 +103,9 @@ class Writer:
         """All of it."""
         first, *others = self.layout.chunks
         if self.lanes == 1 and not others:  # a call less
-            function = self._function(first).replace(f"internal i32 @chunk0({POINTERS})", f"i32 @run({POINTERS}, i64)", 1)
+            function = self._function(first).replace(
+                f"internal i32 @chunk0({POINTERS})", f"i32 @run({POINTERS}, i64)", 1
+            )
             return "".join([*self.definitions.values(), function])
         chunks = [self._function(chunk) for chunk in self.layout.chunks]
         return "".join([*self.definitions.values(), *chunks, self._run()])
@@ -121,7 +125,9 @@ class Writer:
                 assert node.number is not None
                 names[k] = self.lowering.constant(float(node.number))
                 return names[k]
-            base, offset = ("%x", inputs[k] * self.points) if node.op == "input" else ("%w", layout.slot[k] * self.lanes)
+            base, offset = (
+                ("%x", inputs[k] * self.points) if node.op == "input" else ("%w", layout.slot[k] * self.lanes)
+            )
             lines.append(
                 f"%p{k} = getelementptr double, ptr {base}, i64 {offset}\n%n{k} = load {kind}, ptr %p{k}, align 8\n"
             )
@@ -145,6 +151,9 @@ class Writer:
         for index in chunk.outputs:
             given_name = name(graph.outputs[index])
             base, row = ("%v", index) if index < self.values else ("%g", index - self.values)
+            if base == "%g":  # the interpreter's adjoints are sums that begin with 0.0, and so never -0.0
+                lines.append(f"%s{index} = fadd {kind} {given_name}, {self.lowering.constant(0.0)}\n")
+                given_name = f"%s{index}"
             lines.append(
                 f"%o{index} = getelementptr double, ptr {base}, i64 {row * self.points}\n"
                 f"store {kind} {given_name}, ptr %o{index}, align 8\n"

@@ -125,7 +125,7 @@ def compiled(
     text: str,
     optimise: int = 2,
     passes: int | None = None,
-    folder: str | Path | None = None,
+    folder: str | os.PathLike[str] | None = None,
     wide: bool = True,
 ) -> Code:
     """The code of a module. optimise: of instructions, 0 to 3; passes: of the IR before, as clang's -O, None for none;
@@ -180,7 +180,7 @@ def assembly(text: str, optimise: int = 2) -> str:
 # is damaged is compiled again. The folder is the user's to choose: who can write to it can run code as who reads it.
 
 
-def _stored(folder: str | Path | None, key: str) -> Code | None:
+def _stored(folder: str | os.PathLike[str] | None, key: str) -> Code | None:
     if folder is None:
         return None
     try:
@@ -191,7 +191,7 @@ def _stored(folder: str | Path | None, key: str) -> Code | None:
     return Code(made, 0.0, "disk") if hashlib.sha256(made).digest() == digest else None
 
 
-def _store(folder: str | Path | None, key: str, made: bytes) -> None:
+def _store(folder: str | os.PathLike[str] | None, key: str, made: bytes) -> None:
     if folder is None:
         return
     path = Path(folder)

@@ -3,6 +3,7 @@
 In: a program. Out: a `CompiledProgram`, whose kernels are compiled when they are first needed.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -59,8 +60,6 @@ class Compiler:
         return self._compiled(name)
 
     def _compiled(self, name: str) -> Native:
-        import time
-
         start = time.perf_counter()
         stats = self.program.stats()
         slopes = name in ("value_and_grad", "batch")

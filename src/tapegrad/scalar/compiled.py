@@ -2,8 +2,8 @@
 # cython: binding=False, embedsignature=True, embedsignature.format=clinic, auto_pickle=False
 """The compiled program: what a program does, by machine code.
 
-In: a program and what makes the machine code for it (tapegrad.compile.program). Out: values and gradients, at one point,
-in bound arrays, or at many points. Where a guard is broken the interpreter runs instead, and says which.
+In: a program and what makes the machine code for it (tapegrad.compile.program). Out: values and gradients, at one
+point, in bound arrays, or at many points. Where a guard is broken the interpreter runs instead, and says which.
 """
 
 import cython
@@ -39,8 +39,8 @@ class Kernel:
 class CompiledProgram:
     """A program as machine code: `program.compile()`. Called like the program, with the same results and errors.
 
-    Numbers are computed in the same order and rounded as often, so arithmetic gives the same bits; in batches, functions
-    such as `sin` may differ within the bounds of the reference.
+    Numbers are computed in the same order and rounded as often, so one point gives the same bits; in batches, functions
+    such as `sin` stay within the bounds of the reference.
 
     >>> import tapegrad
     >>> tape = tapegrad.Tape()
@@ -240,7 +240,9 @@ def check_bound(what: str, array: object, count: cython.Py_ssize_t) -> cython.in
         got = f"{array.dtype}{array.shape}" if isinstance(array, ARRAY) else f"{array!r:.60}"
         raise InputError(f"expected {what} as a NumPy array of {count} float64, got {got}")
     if not (array.flags.c_contiguous and array.flags.aligned) or (what != "inputs" and not array.flags.writeable):
-        raise InputError(f"expected a contiguous array that can be written to for the {what}; a copy would not be bound")
+        raise InputError(
+            f"expected a contiguous array that can be written to for the {what}; a copy would not be bound"
+        )
     return 0
 
 

@@ -1,7 +1,8 @@
 # cython: cdivision=True, boundscheck=False, wraparound=False, binding=False, auto_pickle=False
 """Machine code as the package calls it: a function and the numbers that it reads and writes.
 
-In: the address of a function that tapegrad.compile made, and points. Out: values and gradients, unless a guard is broken.
+In: the address of a function that tapegrad.compile made, and points. Out: values and gradients,
+unless a guard is broken.
 """
 
 import cython

@@ -31,6 +31,7 @@ from tapegrad.errors import ConversionError, InputError
 from tapegrad.scalar.showing import shown_program
 from tapegrad.scalar.stats import ProgramStats
 
+
 @cython.cfunc
 def listed(what: str, given: object) -> list:
     """What was given as inputs or outputs, as a list."""

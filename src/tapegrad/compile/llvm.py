@@ -153,6 +153,12 @@ def compiled(
         return code
 
 
+def forget() -> None:
+    """Forgets what was compiled: the next request compiles anew. What is in use stays in use."""
+    with _lock:
+        _kept.clear()
+
+
 def object_file(text: str, optimise: int, passes: int | None, wide: bool = True) -> bytes:
     """An object file of the module."""
     llvm = binding()

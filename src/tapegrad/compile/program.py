@@ -32,11 +32,12 @@ BLOCK = 32  # points of a block, as in kernels.h
 
 @dataclass(frozen=True, slots=True)
 class KernelStats:
-    """One kernel: nodes of its graph, bytes of machine code, seconds to make it, and whether it was compiled now
-    ("compiled") or found on disk ("disk")."""
+    """One kernel: nodes of its graph, bytes of machine code and of what it keeps between its chunks, seconds to make
+    it, and whether it was compiled in this process ("compiled") or found on disk ("disk")."""
 
     nodes: int
     nbytes: int
+    kept_bytes: int
     seconds: float
     origin: str
 
@@ -79,7 +80,9 @@ class Compiler:
         code = llvm.compiled(
             module.text, 0 if many_nodes else 1, passes=2 if alike else None, folder=self.cache, wide=many
         )
-        self.kernels[name] = KernelStats(len(graph.nodes), code.nbytes, time.perf_counter() - start, code.origin)
+        self.kernels[name] = KernelStats(
+            len(graph.nodes), code.nbytes, 8 * module.slots, time.perf_counter() - start, code.origin
+        )
         return Native(
             code.address("run"),
             code,
@@ -94,7 +97,7 @@ class Compiler:
 
     def stats(self) -> CompiledStats:
         """What was made."""
-        return CompiledStats(dict(self.kernels), maths.vector_library() if llvm.binding() else "interpreted")
+        return CompiledStats(dict(self.kernels), maths.vector_library())
 
 
 def compiled(program: "Program", kernels: Sequence[str], cache: str | PathLike[str] | None) -> CompiledProgram:

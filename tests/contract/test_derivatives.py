@@ -19,6 +19,7 @@ FUNCTIONAL = ["gradient", "jvp", "vjp", "jacobian", "hvp", "hessian"]
 HAVE = {
     "finite-difference": FUNCTIONAL,
     "tapegrad": FUNCTIONAL,
+    "tapegrad:compiled": ["gradient", "jvp", "vjp", "hvp"],
     "tapegrad:program": ["gradient", "jvp", "vjp", "hvp", "sparse-jacobian", "sparse-hessian"],
     "manual": ["gradient", "jvp", "hvp", "sparse-jacobian", "sparse-hessian"],
     "torch": FUNCTIONAL,

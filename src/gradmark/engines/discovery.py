@@ -28,6 +28,7 @@ BUILT_IN = {
     "numpy": "gradmark.engines.numpy_arrays:NumpyArrays",
     "finite-difference": "gradmark.engines.finite_difference:FiniteDifference",
     "tapegrad": "gradmark.engines.tapegrad:Tapegrad",
+    "tapegrad:compiled": "gradmark.engines.tapegrad:TapegradCompiled",
     "tapegrad:fresh": "gradmark.engines.tapegrad:TapegradFresh",
     "tapegrad:plain": "gradmark.engines.tapegrad:TapegradPlain",
     "tapegrad:program": "gradmark.engines.tapegrad:TapegradProgram",

@@ -1,0 +1,16 @@
+"""tapegrad, the reference engine: tensors, a reused tape, a fresh one, a program, machine code, a tape to read, and a
+variant for hypotheses. The files of this folder are the only ones of the laboratory that import it."""
+
+from gradmark.engines.tapegrad.operations import operations
+from gradmark.engines.tapegrad.programs import TapegradCompiled, TapegradProgram
+from gradmark.engines.tapegrad.tapes import Tapegrad, TapegradFresh, TapegradPlain, TapegradRecordingConstants
+
+__all__ = [
+    "Tapegrad",
+    "TapegradCompiled",
+    "TapegradFresh",
+    "TapegradPlain",
+    "TapegradProgram",
+    "TapegradRecordingConstants",
+    "operations",
+]

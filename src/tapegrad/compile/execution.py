@@ -1,0 +1,276 @@
+"""Execution of a traced function: kernels, products and single operations, on buffers planned ahead.
+
+In: a traced function. Out: `Executable`, called with the arrays of its inputs. What can be compiled is one native
+function from one operation that cannot be to the next; most functions are one in all. Temporary arrays lie in one piece of
+memory that is kept from call to call, and share it where their lives do not overlap.
+"""
+
+import ctypes
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+from tapegrad.compile import llvm, products
+from tapegrad.compile.elementary import Writer
+from tapegrad.compile.fusion import Fusion, Group, is_splat, view_of
+from tapegrad.compile.operations import VIEWS, computed
+from tapegrad.compile.rowkernels import Kernel, UnsupportedGroup, kernel
+from tapegrad.compile.symbol import Node
+from tapegrad.compile.trace import TracedFunction, ordered
+from tapegrad.errors import InputError
+from tapegrad.tensor.namespaces import Array
+
+ALIGNED = 64
+NATIVE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+@dataclass
+class Step:
+    """What is executed together: a native function, or one operation by NumPy."""
+
+    native: Any = None
+    node: Node | None = None
+
+
+@dataclass
+class Report:
+    """What a traced function was compiled to."""
+
+    operations: int
+    kernels: int
+    products: int
+    interpreted: list[str]  # the operations that NumPy executes
+    temporary_bytes: int
+    code_bytes: int
+    compile_seconds: float
+
+
+def base_of(node: Node) -> Node:
+    """The node whose memory a node shows."""
+    if node.op in VIEWS and not is_splat(node):
+        view = view_of(node)
+        if view is not None and not (node.op == "broadcast_to"):
+            return view[0]
+    return node
+
+
+class Executable:
+    """A traced function, ready to be called."""
+
+    def __init__(self, function: TracedFunction):
+        self.function = function
+        conditions = [node for node, _ in function.checks]
+        self.nodes = ordered([*function.outputs, *conditions])
+        self.native = llvm.available()
+        self.fusion = Fusion(self.nodes)
+        self.groups = self.fusion.ordered()
+        self._find_stored([*function.outputs, *conditions])
+        self._compile()
+        self._lay_out(function.outputs)
+
+    # ---- what is in memory
+
+    def _find_stored(self, roots: list[Node]) -> None:
+        """The nodes that are in memory: what is read by another group, or given back."""
+        self.stored: dict[int, Node] = {}
+        readers: list[tuple[Node, Group | None]] = [(root, None) for root in roots]
+        for group in self.groups:
+            readers += [(x, group) for node in group.nodes for x in node.operands]
+        for x, group in readers:
+            base = self._memory_of(x)
+            home = self.fusion.group_of.get(id(base))
+            if home is None or home is not group or base is not x:
+                self.stored[id(base)] = base
+
+    def _memory_of(self, x: Node) -> Node:
+        """The node whose memory holds a node's numbers."""
+        while x.op in VIEWS and x.op != "broadcast_to" and not is_splat(x) and view_of(x) is not None:
+            x = x.operands[0]
+        return x
+
+    # ---- what is compiled
+
+    def _compile(self) -> None:
+        self.steps: list[Step] = []
+        self.slots: dict[int, int] = {}  # the place of a node's address in the table
+        self.scratch = 0
+        self.counts = {"kernels": 0, "products": 0}
+        texts: list[str] = []
+        definitions: dict[str, str] = {}
+        segment: Writer | None = None
+        names: list[str] = []
+        for group in self.groups:
+            writer = segment or Writer()
+            written = self.native and self._write(group, writer, texts, definitions)
+            if written:
+                segment = writer
+                definitions |= writer.definitions
+                continue
+            if segment is not None:
+                names.append(self._close(segment, texts, len(names)))
+                segment = None
+            for node in group.nodes:
+                self.stored[id(node)] = node
+                self.steps.append(Step(node=node))
+                for x in node.operands:
+                    base = self._memory_of(x)
+                    self.stored[id(base)] = base
+        if segment is not None:
+            names.append(self._close(segment, texts, len(names)))
+        self.code = None
+        if names:
+            text = "".join(definitions.values()) + "".join(texts)
+            self.text = text
+            self.code = llvm.compiled(text, optimise=2, passes=1)
+            functions = iter(names)
+            for step in self.steps:
+                if step.node is None:
+                    step.native = NATIVE(self.code.address(next(functions)))
+
+    def _close(self, segment: Writer, texts: list[str], number: int) -> str:
+        name = f"segment{number}"
+        texts.append("\n".join([f"define void @{name}(ptr %table) nounwind {{", *segment.lines, "ret void", "}", ""]))
+        self.steps.append(Step())
+        return name
+
+    def _slot(self, node: Node) -> int:
+        return self.slots.setdefault(id(node), len(self.slots) + 1)  # the first is the scratch memory's
+
+    def _write(self, group: Group, writer: Writer, texts: list[str], definitions: dict[str, str]) -> bool:
+        """Writes a group as native code; False if it has none."""
+
+        def pointer(node: Node) -> str:
+            self.stored[id(node)] = node
+            place = writer.put(f"getelementptr ptr, ptr %table, i64 {self._slot(node)}")
+            return writer.put(f"load ptr, ptr {place}")
+
+        if group.space is not None:
+            try:
+                made: Kernel = kernel(f"kernel{len(texts)}", group, list(self.stored.values()))
+            except UnsupportedGroup:
+                return False
+            texts.append(made.text)
+            definitions |= made.definitions
+            given = ", ".join(f"ptr {pointer(node)}" for node in made.arrays)
+            scratch = writer.put("load ptr, ptr %table")
+            comma = ", " if given else ""
+            writer.say(f"call void @kernel{len(texts) - 1}({given}{comma}ptr {scratch})")
+            self.scratch = max(self.scratch, made.scratch_bytes)
+            self.counts["kernels"] += 1
+            return True
+        (node,) = group.nodes
+        if node.op != "matmul":
+            return False
+        done = products.product(writer, node, pointer)
+        self.counts["products"] += done
+        return done
+
+    # ---- where it lies
+
+    def _lay_out(self, outputs: list[Node]) -> None:
+        """Places for temporary arrays, and which nodes are given back as they are."""
+        self.given: dict[int, int] = {}
+        self.fresh: list[int] = []  # the outputs that are made anew in every call
+        for place, node in enumerate(outputs):
+            computed_here = self.fusion.group_of.get(id(node)) is not None and base_of(node) is node
+            if computed_here and node.shape and id(node) not in self.given:
+                self.given[id(node)] = place
+        temporary = [
+            node
+            for node in self.stored.values()
+            if id(node) not in self.given and node.op not in ("input", "array") and not self._is_interpreted(node)
+        ]
+        offsets: dict[int, int] = {}
+        total = -(-self.scratch // ALIGNED) * ALIGNED
+        for node in temporary:
+            offsets[id(node)] = total
+            size = math.prod(node.shape) * node.dtype.itemsize
+            total += -(-max(size, 1) // ALIGNED) * ALIGNED
+        self.arena = numpy.zeros(total + ALIGNED, numpy.uint8)
+        start = -self.arena.ctypes.data % ALIGNED
+        self.table = numpy.zeros(len(self.slots) + 2, numpy.uintp)
+        self.table[0] = self.arena.ctypes.data + start
+        self.memory: dict[int, Array] = {}  # of what stays where it is
+        for node in temporary:
+            at = start + offsets[id(node)]
+            size = math.prod(node.shape) * node.dtype.itemsize
+            self.memory[id(node)] = self.arena[at : at + size].view(node.dtype).reshape(node.shape)
+        for node in self.stored.values():
+            if node.op == "array":
+                self.memory[id(node)] = numpy.ascontiguousarray(node.settings)
+            elif is_splat(node):
+                self.memory[id(node)] = self._splat(node)
+        for node in self.stored.values():
+            if id(node) in self.memory and id(node) in self.slots:
+                self.table[self.slots[id(node)]] = self.memory[id(node)].ctypes.data
+        self.address = self.table.ctypes.data
+
+    def _splat(self, node: Node) -> Array:
+        inner = node
+        while inner.op == "broadcast_to":
+            inner = inner.operands[0]
+        return numpy.full(node.shape, inner.settings, node.dtype)
+
+    def _is_interpreted(self, node: Node) -> bool:
+        return any(step.node is node for step in self.steps)
+
+    def array(self, node: Node, arrays: dict[int, Array]) -> Array:
+        """The numbers of a node that has been computed."""
+        if id(node) in arrays:
+            return arrays[id(node)]
+        if id(node) in self.memory:
+            return self.memory[id(node)]
+        if is_splat(node):
+            return self._splat(node)
+        if not node.operands:
+            return numpy.asarray(computed(node.op, node.settings, []), node.dtype)
+        # a view
+        return computed(node.op, node.settings, [self.array(x, arrays) for x in node.operands])
+
+    def __call__(self, inputs: Sequence[Array]) -> list[Array]:
+        """The outputs for these inputs, arrays of their own."""
+        arrays: dict[int, Array] = {}
+        for node, array in zip(self.function.inputs, inputs, strict=True):
+            arrays[id(node)] = array = numpy.ascontiguousarray(array).reshape(array.shape)
+            if id(node) in self.slots:
+                self.table[self.slots[id(node)]] = array.ctypes.data
+        results: list[Any] = [None] * len(self.function.outputs)
+        for node in self.function.outputs:
+            place = self.given.get(id(node))
+            if place is not None and results[place] is None and not self._is_interpreted(node):
+                results[place] = arrays[id(node)] = numpy.empty(node.shape, node.dtype)
+                if id(node) in self.slots:
+                    self.table[self.slots[id(node)]] = results[place].ctypes.data
+        with numpy.errstate(all="ignore"):
+            for step in self.steps:
+                if step.node is None:
+                    step.native(self.address)
+                    continue
+                node = step.node
+                value = computed(node.op, node.settings, [self.array(x, arrays) for x in node.operands])
+                value = numpy.ascontiguousarray(value, node.dtype).reshape(node.shape)
+                arrays[id(node)] = value
+                if id(node) in self.slots:
+                    self.table[self.slots[id(node)]] = value.ctypes.data
+        for condition, message in self.function.checks:
+            if not self.array(condition, arrays).all():
+                raise InputError(message)
+        return [
+            numpy.array(self.array(node, arrays)) if result is None else result
+            for node, result in zip(self.function.outputs, results, strict=True)
+        ]
+
+    def report(self) -> Report:
+        """What it was compiled to."""
+        return Report(
+            operations=len(self.nodes),
+            kernels=self.counts["kernels"],
+            products=self.counts["products"],
+            interpreted=[step.node.op for step in self.steps if step.node is not None],
+            temporary_bytes=self.arena.nbytes,
+            code_bytes=0 if self.code is None else self.code.nbytes,
+            compile_seconds=0.0 if self.code is None else self.code.seconds,
+        )

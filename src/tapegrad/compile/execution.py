@@ -16,6 +16,7 @@ import numpy
 from tapegrad.compile import llvm, products
 from tapegrad.compile.elementary import Writer
 from tapegrad.compile.fusion import Fusion, Group, is_splat, view_of
+from tapegrad.compile.graph import Graph
 from tapegrad.compile.operations import VIEWS, computed
 from tapegrad.compile.rowkernels import Kernel, UnsupportedGroup, kernel
 from tapegrad.compile.symbol import Node
@@ -55,6 +56,25 @@ def base_of(node: Node) -> Node:
         if view is not None and not (node.op == "broadcast_to"):
             return view[0]
     return node
+
+
+def graph_of(nodes: list[Node], function: TracedFunction) -> Graph:
+    """The nodes of a traced function as a graph of typed nodes."""
+    graph = Graph()
+    places: dict[int, int] = {}
+    for node in nodes:
+        if node.op == "input":
+            places[id(node)] = graph.input(node.dtype.name, node.shape)
+        elif node.op == "constant":
+            places[id(node)] = graph.constant(node.settings, node.dtype.name)
+        else:
+            settings = () if node.settings is None else (("settings", f"{node.settings!r:.60}"),)
+            operands = [places[id(x)] for x in node.operands]
+            places[id(node)] = graph.add(
+                node.op, *operands, dtype=node.dtype.name, shape=node.shape, attributes=settings
+            )
+    graph.outputs = [places[id(node)] for node in function.outputs]
+    return graph
 
 
 class Executable:
@@ -262,6 +282,10 @@ class Executable:
             numpy.array(self.array(node, arrays)) if result is None else result
             for node, result in zip(self.function.outputs, results, strict=True)
         ]
+
+    def shown(self) -> str:
+        """The operations, one on each line, in the words of the graph that programs become too."""
+        return str(graph_of(self.nodes, self.function))
 
     def report(self) -> Report:
         """What it was compiled to."""

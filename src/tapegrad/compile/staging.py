@@ -187,6 +187,10 @@ class StagingNamespace(Staging):
                 node = node.operands[0]
             axes = axes_of(None, len(node.shape))
         axes = tuple([k for k in axes if node.shape[k] != 1])
+        number = number_of(node)
+        if number is not None and node.dtype.kind == "f":
+            count = math.prod([node.shape[k] for k in axes]) if name == "sum" else 1
+            return Symbol(filled(kept if keepdims else left, number * count, node.dtype))
         symbol = made(name, (node,), axes) if axes else Symbol(node)
         return self.reshape(symbol, kept if keepdims else left)
 
@@ -213,14 +217,18 @@ class StagingNamespace(Staging):
     def matmul(self, x: Any, y: Any, out: Any = None) -> Symbol:  # noqa: ARG002  NumPy's signature
         dtype = numpy.result_type(x.dtype, y.dtype)
         left, right = cast(x, dtype), cast(y, dtype)
+        if dtype.kind == "f" and number_of(left) == 1 and len(left.shape) == 1 and right.shape:
+            return self.sum(Symbol(right), -2 if len(right.shape) > 1 else 0)
         if dtype.kind == "f" and number_of(right) == 1 and len(right.shape) <= 2:  # rules sum so: BLAS is quick at it
             wide = self.sum(Symbol(left), -1, len(right.shape) == 2)
             return wide if wide.shape[-1:] == right.shape[1:] else made("matmul", (left, right))
-        if dtype.kind == "f" and number_of(left) == 1 and len(left.shape) == 1 and right.shape:
-            return self.sum(Symbol(right), -2 if len(right.shape) > 1 else 0)
         return made("matmul", (left, right))
 
     def einsum(self, subscripts: str, *xs: Any, optimize: bool = False) -> Symbol:  # noqa: ARG002
+        terms, arrow, wanted = subscripts.replace(" ", "").partition("->")
+        labels = terms.split(",")
+        if arrow and len(xs) == 2 and labels[0] == labels[1] and wanted == "".join(c for c in labels[0] if c in wanted):
+            return self.sum(xs[0] * xs[1], tuple([k for k, c in enumerate(labels[0]) if c not in wanted]))
         return made("einsum", tuple([node_of(x) for x in xs]), subscripts)
 
     def reshape(self, x: Any, shape: Any) -> Symbol:

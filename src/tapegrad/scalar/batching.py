@@ -5,6 +5,7 @@ In: a frozen recording and an array of points. Out: arrays of values and gradien
 """
 
 import _thread
+import operator
 
 import cython
 import numpy
@@ -14,9 +15,18 @@ from cython.cimports.libc.string import memset
 from cython.cimports.tapegrad.scalar.counter import take
 from cython.cimports.tapegrad.scalar.freezing import Frozen
 from cython.cimports.tapegrad.scalar.kernels import BLOCK, backward_block, erf_block, forward_block, vector_maths
-from cython.cimports.tapegrad.scalar.replaying import Broken, Workspace, first_broken, nothing_broken, pointer_of
+from cython.cimports.tapegrad.scalar.native import Native, Scratch, native_block
+from cython.cimports.tapegrad.scalar.replaying import (
+    Broken,
+    Workspace,
+    first_broken,
+    nothing_broken,
+    pointer_of,
+    raise_broken,
+)
 
 from tapegrad.errors import InputError
+from tapegrad.masks import refuse_masked
 
 ARRAY = numpy.ndarray
 
@@ -98,6 +108,7 @@ class Batch:
         points,
         threads: cython.Py_ssize_t,
         gradients: cython.bint = True,
+        native: Native | None = None,
     ):
         if (
             type(points) is not ARRAY
@@ -107,7 +118,10 @@ class Batch:
             or points.size != len(points) * frozen.inputs_size
         ):
             raise InputError("expected a contiguous, aligned array of doubles with a row for each point")
+        if native is not None and (native.values != frozen.outputs_size or native.points != BLOCK):
+            raise InputError("expected machine code of this program, for blocks")
         self.frozen = frozen
+        self.native = native
         self.rooms = rooms
         self.points = points
         self.count = len(points)
@@ -167,16 +181,17 @@ class Batch:
             room: Workspace = self.rooms.pop() if self.rooms else Workspace(self.frozen, True)
             if room is None or room.frozen is not self.frozen or room.points != BLOCK:
                 raise InputError("expected workspaces of this program, for blocks")
+            scratch: Scratch = None if self.native is None else Scratch(self.native)
             broken: Broken
             with cython.nogil:
-                broken = self.take_turns(room, listens)
+                broken = self.take_turns(room, scratch, listens)
             self.rooms.append(room)
             if broken.guard >= 0 and (self.broken.guard < 0 or broken.point < self.broken.point):
                 self.broken = broken
         except BaseException as error:
             self.failures.append(error)
 
-    def take_turns(self, room: Workspace, listens: cython.bint) -> Broken:
+    def take_turns(self, room: Workspace, scratch: Scratch | None, listens: cython.bint) -> Broken:
         """Points that no other thread has taken, in turns of `step`; ends at the first that breaks a guard.
 
         Turns are given in the order of the points, so all before a broken one are done or in work.
@@ -188,7 +203,10 @@ class Batch:
         while first < self.count and broken.guard < 0:
             end: cython.Py_ssize_t = min(first + self.step, self.count)
             while first < end and broken.guard < 0:
-                broken = block(self.frozen, room, self.x, self.v, self.g, first, min(BLOCK, end - first))
+                count: cython.Py_ssize_t = min(BLOCK, end - first)
+                # where machine code finds a broken guard, the interpreter says which
+                if scratch is None or not native_block(self.native, scratch, self.x, self.v, self.g, first, count):
+                    broken = block(self.frozen, room, self.x, self.v, self.g, first, count)
                 first += BLOCK
             stop: cython.bint = broken.guard >= 0 or (listens and self.interrupted())
             first = take(cython.address(self.next), self.count if stop else self.step)
@@ -202,3 +220,39 @@ class Batch:
             except BaseException as error:
                 self.failures.append(error)
             return len(self.failures) > 0
+
+
+def batched(
+    frozen: Frozen,
+    rooms: list,
+    one_input: cython.bint,
+    one_output: cython.bint,
+    x: object,
+    threads: object,
+    gradients: cython.bint,
+    native: Native | None,
+) -> object:
+    """What `batch` of a program gives. native: the machine code of blocks; None to interpret them."""
+    points = numpy.asarray(x)
+    if points is not x:  # a plain array is taken as it is
+        refuse_masked(x)
+    if points.dtype.kind not in "fiub":
+        raise InputError(f"expected an array of real numbers, got dtype {points.dtype}")
+    points = numpy.require(points, numpy.float64, ["C_CONTIGUOUS", "ALIGNED"])
+    inputs: cython.Py_ssize_t = frozen.inputs_size
+    if points.ndim != (1 if one_input else 2) or (not one_input and points.shape[1] != inputs):
+        wanted = "(points,)" if one_input else f"(points, {inputs})"
+        raise InputError(f"expected an array of shape {wanted}, got {points.shape}")
+    try:
+        wanted_threads: cython.Py_ssize_t = operator.index(threads)
+    except (TypeError, OverflowError):
+        wanted_threads = 0
+    if wanted_threads < 1:
+        raise InputError(f"expected threads to be a whole number of at least 1, got {threads!r}")
+    shape: list = [] if one_output else [frozen.outputs_size]
+    inner: list = [] if one_input else [frozen.inputs_size]
+    batch: Batch = Batch.__new__(Batch, frozen, rooms, shape, inner, points, wanted_threads, gradients, native)
+    batch.run_all()
+    if batch.broken.guard >= 0:
+        raise_broken(batch.broken, f"point {batch.broken.point}")
+    return (batch.values, batch.gradients) if gradients else batch.values

@@ -5,30 +5,31 @@
 In: a frozen recording and points. Out: values and gradients, at one point or at many.
 """
 
-import operator
-
 import cython
 import numpy
 from cython.cimports.cpython.float import PyFloat_AS_DOUBLE
 from cython.cimports.libc.stdint import int32_t
 from cython.cimports.libc.string import memcpy, memset
-from cython.cimports.tapegrad.scalar.batching import Batch
+from cython.cimports.tapegrad.scalar.batching import batched
 from cython.cimports.tapegrad.scalar.deriving import gradient_of, tangent_of
 from cython.cimports.tapegrad.scalar.freezing import Frozen, segment
 from cython.cimports.tapegrad.scalar.inlining import inlined, placed
 from cython.cimports.tapegrad.scalar.kernels import backward_1, forward_1
 from cython.cimports.tapegrad.scalar.opcodes import BASES, INPUT, LHS_VALUE, OPERANDS, RHS_VALUE, THIRD_VALUE, WHERE
 from cython.cimports.tapegrad.scalar.recording import Guard, Recording
-from cython.cimports.tapegrad.scalar.replaying import Broken, Workspace, first_broken, pointer_of, raise_broken
-from cython.cimports.tapegrad.scalar.variables import Var, as_number
+from cython.cimports.tapegrad.scalar.replaying import (
+    Broken,
+    Workspace,
+    first_broken,
+    numbers_of,
+    pointer_of,
+    raise_broken,
+)
+from cython.cimports.tapegrad.scalar.variables import Var
 
 from tapegrad.errors import ConversionError, InputError
-from tapegrad.masks import refuse_masked
 from tapegrad.scalar.showing import shown_program
 from tapegrad.scalar.stats import ProgramStats
-
-ARRAY = numpy.ndarray
-DOUBLE = numpy.dtype(numpy.float64)
 
 
 @cython.cfunc
@@ -87,25 +88,6 @@ class Program:
     # of this program, happens before the workspace is filled (numbers) or after it was read (arrays made beforehand).
 
     @cython.cfunc
-    def numbers(self, x: object) -> object:
-        """The inputs of one point: a list of floats, or the array of doubles that was given."""
-        if self.one_input:
-            return [as_number(x)]
-        if type(x) is ARRAY and x.dtype is DOUBLE and x.shape == (self.frozen.inputs_size,):
-            layout: object = x.flags
-            if layout.c_contiguous and layout.aligned:
-                return x
-        try:
-            given: list = list(x)
-        except TypeError:
-            raise InputError(f"expected a sequence of {self.frozen.inputs_size} numbers, got {x!r:.60}") from None
-        if len(given) != self.frozen.inputs_size:
-            raise InputError(
-                f"expected {self.frozen.inputs_size} inputs, as many as the program was frozen with, got {len(given)}"
-            )
-        return [as_number(number) for number in given]
-
-    @cython.cfunc
     @cython.exceptval(-1)
     def run(self, given: object, v: cython.p_double, g: cython.p_double) -> cython.int:
         """One point: values into v and, unless it is NULL, gradients into g. Only then is a broken guard raised."""
@@ -142,7 +124,7 @@ class Program:
         """The value of the outputs at x. Where x holds `Var`s, what the program computes is recorded on their tape."""
         given: object
         try:
-            given = self.numbers(x)
+            given = numbers_of(x, self.one_input, self.frozen.inputs_size)
         except ConversionError:
             return self.recorded(x)
         value: cython.double
@@ -156,7 +138,7 @@ class Program:
     def value_and_grad(self, x):
         """Value and gradient at x; with several outputs, values and the Jacobian (a row for each output)."""
         frozen: Frozen = self.frozen
-        given: object = self.numbers(x)
+        given: object = numbers_of(x, self.one_input, self.frozen.inputs_size)
         value: cython.double
         slope: cython.double
         if self.one_output:
@@ -194,29 +176,7 @@ class Program:
         workspace of each thread for the next batch: 256 bytes for each of its values, and again for adjoints where it
         has several outputs.
         """
-        points = numpy.asarray(x)
-        if points is not x:  # a plain array is taken as it is
-            refuse_masked(x)
-        if points.dtype.kind not in "fiub":
-            raise InputError(f"expected an array of real numbers, got dtype {points.dtype}")
-        points = numpy.require(points, numpy.float64, ["C_CONTIGUOUS", "ALIGNED"])
-        inputs = self.frozen.inputs_size
-        if points.ndim != (1 if self.one_input else 2) or (not self.one_input and points.shape[1] != inputs):
-            wanted = "(points,)" if self.one_input else f"(points, {inputs})"
-            raise InputError(f"expected an array of shape {wanted}, got {points.shape}")
-        try:
-            wanted_threads: cython.Py_ssize_t = operator.index(threads)
-        except (TypeError, OverflowError):
-            wanted_threads = 0
-        if wanted_threads < 1:
-            raise InputError(f"expected threads to be a whole number of at least 1, got {threads!r}")
-        shape: list = [] if self.one_output else [self.frozen.outputs_size]
-        inner: list = [] if self.one_input else [self.frozen.inputs_size]
-        batch: Batch = Batch.__new__(Batch, self.frozen, self.blocks, shape, inner, points, wanted_threads, gradients)
-        batch.run_all()
-        if batch.broken.guard >= 0:
-            raise_broken(batch.broken, f"point {batch.broken.point}")
-        return (batch.values, batch.gradients) if gradients else batch.values
+        return batched(self.frozen, self.blocks, self.one_input, self.one_output, x, threads, gradients, None)
 
     # ---- derivatives -----------------------------------------------------------------------------------------
 
@@ -305,6 +265,31 @@ class Program:
         """For the package: what runs."""
         return self.frozen
 
+    def form(self):
+        """For the package: whether inputs are one number, and outputs."""
+        return self.one_input, self.one_output
+
+    def compile(self, *kernels, cache=None):
+        """The program as machine code of this machine, as `CompiledProgram`: the same calls and the same results.
+
+        A kernel is compiled when it is first needed: "value", "value_and_grad", and for batches "batch_value" and
+        "batch". Those that are named are compiled at once. cache: a folder in which code is kept for other processes;
+        nobody else must be able to write to it. Without llvmlite everything is interpreted, which is said once.
+
+        >>> import tapegrad
+        >>> tape = tapegrad.Tape()
+        >>> x, y = tape.var(1.0), tape.var(2.0)
+        >>> program = tape.freeze([x, y], x * y + tapegrad.sin(x))
+        >>> compiled = program.compile()
+        >>> compiled([2.0, 3.0])
+        6.909297426825682
+        >>> program.gradient().tangent().compile()([2.0, 3.0, 1.0, 0.0])
+        array([-0.90929743,  1.        ])
+        """
+        from tapegrad.compile.program import compiled
+
+        return compiled(self, kernels, cache)
+
     # ---- what is said about it -------------------------------------------------------------------------------
 
     def stats(self):
@@ -366,6 +351,24 @@ def outputs(program: Program):
         place: int32_t = frozen.outputs[k]
         places.append(place if place >= 0 else frozen.constants[-1 - place])
     return places
+
+
+def guards(program: Program):
+    """For compilation: operation, two operands (an index, or a float for a constant) and outcome of each guard."""
+    frozen: Frozen = program.frozen
+    answer: list = []
+    k: cython.Py_ssize_t
+    for k in range(frozen.guards_size):
+        guard: Guard = frozen.guards[k]
+        answer.append(
+            (
+                guard.op,
+                guard.lhs if guard.lhs >= 0 else guard.constant,
+                guard.rhs if guard.rhs >= 0 else guard.constant,
+                guard.outcome != 0,
+            )
+        )
+    return answer
 
 
 # ---- for the transforms (differentiate.py) -----------------------------------------------------------------------

@@ -18,6 +18,7 @@ cdef struct Broken:
     double a
     double b
 
+cdef object numbers_of(object x, bint one_input, Py_ssize_t inputs)
 cdef double *pointer_of(object array) except? NULL
 cdef Broken nothing_broken() noexcept nogil
 cdef Broken first_broken(Frozen frozen, double *values, Py_ssize_t points, Py_ssize_t k) noexcept nogil

@@ -5,6 +5,7 @@ In: a frozen recording and values. Out: the first broken guard, as a struct and 
 """
 
 import cython
+import numpy
 from cython.cimports.cpython.buffer import PyBUF_C_CONTIGUOUS, PyBuffer_Release, PyObject_GetBuffer
 from cython.cimports.libc.stdint import uintptr_t
 from cython.cimports.libc.stdlib import free, malloc
@@ -12,9 +13,12 @@ from cython.cimports.tapegrad.scalar.freezing import Frozen
 from cython.cimports.tapegrad.scalar.kernels import BLOCK, evaluate
 from cython.cimports.tapegrad.scalar.opcodes import LT
 from cython.cimports.tapegrad.scalar.recording import Guard
+from cython.cimports.tapegrad.scalar.variables import as_number
 
-from tapegrad.errors import GuardError
+from tapegrad.errors import GuardError, InputError
 
+ARRAY = numpy.ndarray
+DOUBLE = numpy.dtype(numpy.float64)
 COMPARISONS = ("<", "<=", "==", "!=")  # in the order of the opcodes LT, LE, EQ, NE
 
 
@@ -50,6 +54,23 @@ def pointer_of(array: object) -> cython.p_double:
     start: cython.p_double = cython.cast(cython.p_double, view.buf)
     PyBuffer_Release(cython.address(view))  # the caller holds the array, so its memory stays
     return start
+
+
+def numbers_of(x: object, one_input: cython.bint, inputs: cython.Py_ssize_t) -> object:
+    """The inputs of one point: a list of floats, or the array of doubles that was given."""
+    if one_input:
+        return [as_number(x)]
+    if type(x) is ARRAY and x.dtype is DOUBLE and x.shape == (inputs,):
+        layout: object = x.flags
+        if layout.c_contiguous and layout.aligned:
+            return x
+    try:
+        given: list = list(x)
+    except TypeError:
+        raise InputError(f"expected a sequence of {inputs} numbers, got {x!r:.60}") from None
+    if len(given) != inputs:
+        raise InputError(f"expected {inputs} inputs, as many as the program was frozen with, got {len(given)}")
+    return [as_number(number) for number in given]
 
 
 def nothing_broken() -> Broken:

@@ -1,0 +1,131 @@
+"""Maths: the C library's functions, for one number and for vectors of them, as machine code calls them.
+
+In: a function's name, a dtype and a number of lanes. Out: what to call, and the text that a module needs for it.
+Vectors come from libmvec where the machine has it (glibc); elsewhere each lane calls the function for one number.
+"""
+
+import ctypes
+import ctypes.util
+import sys
+from functools import cache
+
+from tapegrad.compile import llvm
+
+ONE = (
+    *("exp", "expm1", "log", "log1p", "sin", "cos", "tan", "asin", "acos", "atan"),
+    *("sinh", "cosh", "tanh", "erf"),
+)
+TWO = ("pow", "atan2", "hypot")
+# For the repairs at awkward points, one number at a time.
+ALSO = ("frexp", "ldexp")
+TYPES = {"float64": "double", "float32": "float"}
+# The letter of the vector function ABI and how many bits its vectors have, widest first.
+X86 = (("e", 512), ("d", 256), ("b", 128))
+ARM = (("n", 128),)
+
+
+@cache
+def libraries() -> tuple[ctypes.CDLL, ctypes.CDLL | None]:
+    """The C library's maths, and its vector maths where there is one."""
+    if sys.platform == "win32":
+        return ctypes.CDLL("ucrtbase"), None
+    scalar = ctypes.CDLL(ctypes.util.find_library("m") or None)
+    try:
+        return scalar, ctypes.CDLL("libmvec.so.1") if sys.platform == "linux" else None
+    except OSError:
+        return scalar, None
+
+
+def _address(library: ctypes.CDLL | None, name: str) -> int | None:
+    try:
+        return ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+    except AttributeError:
+        return None
+
+
+@cache
+def scalar_symbol(function: str, dtype: str = "float64") -> str:
+    """The function for one number, made known to LLVM."""
+    name = function if dtype == "float64" else f"{function}f"
+    address = _address(libraries()[0], name)
+    assert address, f"the C library has no {name}"
+    llvm.add_symbols({name: address})
+    return name
+
+
+@cache
+def vector_symbol(function: str, dtype: str, lanes: int) -> tuple[str, int] | None:
+    """The widest vector function for at most so many lanes, and its lanes; None where there is none."""
+    here = llvm.machine()
+    size, suffix = (64, "") if dtype == "float64" else (32, "f")
+    kinds = X86 if here.triple.startswith(("x86_64", "amd64")) else ARM
+    operands = "vv" if function in TWO else "v"
+    for letter, bits in kinds:
+        wide = bits // size
+        name = f"_ZGV{letter}N{wide}{operands}_{function}{suffix}"
+        address = _address(libraries()[1], name) if bits <= here.vector_bits and wide <= lanes else None
+        if address:
+            llvm.add_symbols({name: address})
+            return name, wide
+    return None
+
+
+def vector_library() -> str:
+    """Which vector maths machine code uses on this machine."""
+    found = vector_symbol("exp", "float64", 64)
+    return f"libmvec, {found[1] * 64} bits" if found else "one lane at a time"
+
+
+def call(function: str, dtype: str, lanes: int) -> tuple[str, dict[str, str]]:
+    """What to call for vectors of so many lanes (1: for numbers), and the texts, by name, that define or declare it.
+
+    A module may hold each text once, so whoever writes one merges these dictionaries.
+    """
+    element, count = TYPES[dtype], 2 if function in TWO else 1
+    if lanes == 1:
+        name = scalar_symbol(function, dtype)
+        return name, {name: llvm.declared(name, element, [element] * count)}
+    wide = vector_symbol(function, dtype, lanes)
+    whole = f"<{lanes} x {element}>"
+    if wide and wide[1] == lanes:
+        return wide[0], {wide[0]: llvm.declared(wide[0], whole, [whole] * count)}
+    name = f"{function}.v{lanes}{element}"
+    symbol, width = wide or (scalar_symbol(function, dtype), 1)
+    part = f"<{width} x {element}>" if width > 1 else element
+    declaration = llvm.declared(symbol, part, [part] * count)
+    return name, {symbol: declaration, name: _in_parts(name, function, dtype, lanes, symbol, width)}
+
+
+def _in_parts(name: str, function: str, dtype: str, lanes: int, symbol: str, width: int) -> str:
+    """A function of a vector, a part of it at a time."""
+    element, count = TYPES[dtype], 2 if function in TWO else 1
+    part = f"<{width} x {element}>" if width > 1 else element
+    whole = f"<{lanes} x {element}>"
+    symbols = [f"%{letter}" for letter in "ab"[:count]]
+    lines = [f"define internal {whole} @{name}({', '.join(f'{whole} {x}' for x in symbols)}) nounwind memory(none) {{"]
+    results = []
+    for start in range(0, lanes, width):
+        operands = []
+        for x in symbols:
+            operands.append(f"{part} {x}{start}")
+            if width == 1:
+                lines.append(f"{x}{start} = extractelement {whole} {x}, i32 {start}")
+            else:
+                mask = ", ".join(f"i32 {start + k}" for k in range(width))
+                lines.append(f"{x}{start} = shufflevector {whole} {x}, {whole} poison, <{width} x i32> <{mask}>")
+        lines.append(f"%r{start} = call {part} @{symbol}({', '.join(operands)})")
+        results.append(f"%r{start}")
+    while len(results) > 1 and width > 1:
+        width *= 2
+        mask, kind = ", ".join(f"i32 {k}" for k in range(width)), f"<{width // 2} x {element}>"
+        for k in range(0, len(results), 2):
+            first, second = f"{kind} {results[k]}", f"{kind} {results[k + 1]}"
+            lines.append(f"{results[k]}w{width} = shufflevector {first}, {second}, <{width} x i32> <{mask}>")
+        results = [f"{results[k]}w{width}" for k in range(0, len(results), 2)]
+    if width == 1:
+        last = "poison"
+        for k, result in enumerate(results):
+            lines.append(f"%v{k} = insertelement {whole} {last}, {element} {result}, i32 {k}")
+            last = f"%v{k}"
+        results = [last]
+    return "\n".join([*lines, f"ret {whole} {results[0]}", "}", ""])

@@ -7,6 +7,7 @@ memory that is kept from call to call, and share it where their lives do not ove
 
 import ctypes
 import math
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,15 +15,17 @@ from typing import Any
 import numpy
 
 from tapegrad.compile import llvm, products
+from tapegrad.compile.calling import Entry, Leaf, Result
 from tapegrad.compile.elementary import Writer
 from tapegrad.compile.fusion import Fusion, Group, is_splat, view_of
 from tapegrad.compile.graph import Graph
 from tapegrad.compile.operations import VIEWS, computed
 from tapegrad.compile.rowkernels import Kernel, UnsupportedGroup, kernel
 from tapegrad.compile.symbol import Node
-from tapegrad.compile.trace import TracedFunction, ordered
+from tapegrad.compile.trace import TracedFunction, is_input, ordered
 from tapegrad.errors import InputError
 from tapegrad.tensor.namespaces import Array
+from tapegrad.tensor.trees import flat, rebuilt
 
 ALIGNED = 64
 NATIVE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -33,6 +36,7 @@ class Step:
     """What is executed together: a native function, or one operation by NumPy."""
 
     native: Any = None
+    native_address: int = 0
     node: Node | None = None
 
 
@@ -47,6 +51,36 @@ class Report:
     temporary_bytes: int
     code_bytes: int
     compile_seconds: float
+
+
+def planned(nodes: list[Node], lives: dict[int, tuple[int, int]], start: int) -> tuple[dict[int, int], int]:
+    """Where temporary arrays lie, and how many bytes they take: two lie in the same place if they are never needed at
+    the same time. The largest are placed first, each at the lowest place that is free for its whole life."""
+    offsets: dict[int, int] = {}
+    placed: list[tuple[int, int, tuple[int, int]]] = []
+    total = start
+    for node in sorted(nodes, key=lambda node: -math.prod(node.shape) * node.dtype.itemsize):
+        size = -(-max(math.prod(node.shape) * node.dtype.itemsize, 1) // ALIGNED) * ALIGNED
+        first, last = lives[id(node)]
+        at = start
+        for begin, end, (born, gone) in sorted(placed):
+            if born <= last and first <= gone:
+                if at + size <= begin:
+                    break
+                at = max(at, end)
+        offsets[id(node)] = at
+        placed.append((at, at + size, (first, last)))
+        total = max(total, at + size)
+    return offsets, total
+
+
+def is_plain(tree: Any) -> bool:
+    """Whether a structure is made of nothing but lists, tuples and dicts: none with names, say."""
+    if isinstance(tree, dict):
+        return type(tree) is dict and all(is_plain(item) for item in tree.values())
+    if isinstance(tree, (list, tuple)):
+        return type(tree) in (list, tuple) and all(is_plain(item) for item in tree)
+    return True
 
 
 def base_of(node: Node) -> Node:
@@ -82,6 +116,7 @@ class Executable:
 
     def __init__(self, function: TracedFunction):
         self.function = function
+        self.lock = threading.Lock()  # its temporary arrays are there once
         conditions = [node for node, _ in function.checks]
         self.nodes = ordered([*function.outputs, *conditions])
         self.native = llvm.available()
@@ -148,7 +183,8 @@ class Executable:
             functions = iter(names)
             for step in self.steps:
                 if step.node is None:
-                    step.native = NATIVE(self.code.address(next(functions)))
+                    step.native_address = self.code.address(next(functions))
+                    step.native = NATIVE(step.native_address)
 
     def _close(self, segment: Writer, texts: list[str], number: int) -> str:
         name = f"segment{number}"
@@ -203,12 +239,8 @@ class Executable:
             for node in self.stored.values()
             if id(node) not in self.given and node.op not in ("input", "array") and not self._is_interpreted(node)
         ]
-        offsets: dict[int, int] = {}
-        total = -(-self.scratch // ALIGNED) * ALIGNED
-        for node in temporary:
-            offsets[id(node)] = total
-            size = math.prod(node.shape) * node.dtype.itemsize
-            total += -(-max(size, 1) // ALIGNED) * ALIGNED
+        scratch = -(-self.scratch // ALIGNED) * ALIGNED
+        offsets, total = planned(temporary, self._lives(outputs), scratch)
         self.arena = numpy.zeros(total + ALIGNED, numpy.uint8)
         start = -self.arena.ctypes.data % ALIGNED
         self.table = numpy.zeros(len(self.slots) + 2, numpy.uintp)
@@ -227,6 +259,62 @@ class Executable:
             if id(node) in self.memory and id(node) in self.slots:
                 self.table[self.slots[id(node)]] = self.memory[id(node)].ctypes.data
         self.address = self.table.ctypes.data
+
+    def _lives(self, outputs: list[Node]) -> dict[int, tuple[int, int]]:
+        """For each node in memory the first and the last group during which it is needed."""
+        lives: dict[int, tuple[int, int]] = {}
+        for number, group in enumerate(self.groups):
+            for node in group.nodes:
+                first, last = lives.get(id(node), (number, number))
+                lives[id(node)] = first, max(last, number)
+                for x in node.operands:
+                    base = id(self._memory_of(x))
+                    first, last = lives.get(base, (number, number))
+                    lives[base] = min(first, number), max(last, number)
+        for node in [*outputs, *[condition for condition, _ in self.function.checks]]:
+            base = id(self._memory_of(node))
+            lives[base] = lives.get(base, (0, 0))[0], len(self.groups)
+        return lives
+
+    def entry(self, args: tuple[Any, ...]) -> Entry | None:
+        """A quick way to call it with arguments like these, if all of it is machine code and makes its own results."""
+        if [step.node for step in self.steps] != [None] or not is_plain(self.function.structure):
+            return None
+        inputs, numbers = iter(self.function.inputs), 0
+        leaves = []
+        self.numbers = numpy.zeros(1 + len(self.function.inputs))
+        for value in flat(args):
+            if not is_input(value):
+                leaves.append(Leaf(2, None, (), value, 0))
+                continue
+            node = next(inputs)
+            slot = self.slots.get(id(node), len(self.table) - 1)
+            if node.weak:
+                self.table[slot] = self.numbers.ctypes.data + 8 * numbers
+                leaves.append(Leaf(1, None, (), None, numbers))
+                numbers += 1
+            else:
+                leaves.append(Leaf(0, node.dtype, node.shape, None, slot))
+        results = []
+        for place, node in enumerate(self.function.outputs):
+            base = self._memory_of(node)
+            if self.given.get(id(node)) == place:
+                results.append(Result(node.dtype, node.shape, self.slots[id(node)], 0))
+            elif not node.shape and id(base) in self.memory and node.dtype.name in ("float32", "float64"):
+                results.append(Result(node.dtype, (), 0, self.memory[id(base)].ctypes.data))
+            else:
+                return None
+        checks = [(self.memory[id(self._memory_of(x))].ctypes.data, message) for x, message in self.function.checks]
+        return Entry(
+            self.steps[0].native_address,
+            self.address,
+            self.numbers.ctypes.data,
+            rebuilt(args, iter(leaves)),
+            rebuilt(self.function.structure, iter(results)),
+            checks,
+            InputError,
+            self,
+        )
 
     def _splat(self, node: Node) -> Array:
         inner = node

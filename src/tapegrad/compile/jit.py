@@ -4,12 +4,14 @@ In: a function of arrays, tensors, floats and structures of them, among them tra
 function, quicker. For each structure, shapes and dtypes of the arguments it is traced and compiled once.
 """
 
+import contextlib
 import functools
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from tapegrad.compile.calling import Entry
 from tapegrad.compile.execution import Executable, Report
 from tapegrad.compile.trace import array_of, is_input, traced
 from tapegrad.errors import InputError
@@ -49,6 +51,18 @@ def records(value: Any) -> bool:
     return type(value) is Tensor and value.requires_grad
 
 
+@contextlib.contextmanager
+def exclusively(entry: Entry | None) -> Iterator[None]:
+    """A context in which the quick way is closed, because the slow one uses the same memory."""
+    if entry is not None:
+        entry.busy = True
+    try:
+        yield
+    finally:
+        if entry is not None:
+            entry.busy = False
+
+
 class Jit:
     """A function that is compiled when it is called. `traces` counts how often it was traced."""
 
@@ -57,19 +71,34 @@ class Jit:
         self.traces = 0
         self._f = f
         self._strict = strict
-        self._kept: OrderedDict[Any, tuple[Executable, Any]] = OrderedDict()
+        self._kept: OrderedDict[Any, tuple[Executable, Any, Entry | None]] = OrderedDict()
         self._told = False
+        self._entry: Entry | None = None
 
     def __call__(self, *args: Any) -> Any:
         """The function's result: arrays, and floats for numbers without axes."""
         if depth() or any(records(value) for value in flat(args)):
             return self._f(*args)  # part of what is outside: a transform differentiates it, or a jit compiles it
-        executable, structure = self._executable(args)
-        results = executable([array_of(value) for value in flat(args) if is_input(value)])
+        if self._entry is not None:
+            quick = self._entry.call(args)
+            if quick is not NotImplemented:
+                return quick
+        return self._found(args)
+
+    def _found(self, args: tuple[Any, ...]) -> Any:
+        """The result by the code for such arguments, which is made if there is none yet."""
+        executable, structure, entry = self._executable(args)
+        if entry is not None and entry is not self._entry:
+            self._entry = entry
+            quick = entry.call(args)
+            if quick is not NotImplemented:
+                return quick
+        with executable.lock, exclusively(entry):
+            results = executable([array_of(value) for value in flat(args) if is_input(value)])
         items = [result if result.shape else result.item() for result in results]
         return rebuilt(structure, iter(items))
 
-    def _executable(self, args: tuple[Any, ...]) -> tuple[Executable, Any]:
+    def _executable(self, args: tuple[Any, ...]) -> tuple[Executable, Any, Entry | None]:
         key = signature(args)
         kept = self._kept.get(key)
         if kept is None:
@@ -79,7 +108,8 @@ class Jit:
                     f"{described(key)}; jit(f) without strict=True compiles again for them"
                 )
             function = traced(self._f, args)
-            kept = self._kept[key] = Executable(function), function.structure
+            executable = Executable(function)
+            kept = self._kept[key] = executable, function.structure, executable.entry(args)
             self.traces += 1
             if len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)

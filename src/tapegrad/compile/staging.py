@@ -310,7 +310,7 @@ class StagingNamespace(Staging):
         return numpy.result_type(*[x.dtype if type(x) is Symbol else x for x in xs])
 
     def all(self, x: Any) -> Symbol:
-        return self.min(x.astype(numpy.int8)) > 0  # type: ignore[no-any-return]
+        return self.min(self.where(x, numpy.float32(1), numpy.float32(0))) > 0  # type: ignore[no-any-return]
 
     def check(self, condition: Symbol, message: str) -> None:
         """What must hold at every call of the traced function."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy
 
+from tapegrad.compile import staging as _staging  # noqa: F401  enters itself
 from tapegrad.compile.symbol import Node, Symbol, Trace, constant, traces
 from tapegrad.errors import InputError
 from tapegrad.tensor.nesting.levels import Level, no_grad, switches
@@ -66,7 +67,7 @@ def traced(f: Callable[..., Any], args: tuple[Any, ...]) -> TracedFunction:
             with no_grad(), Level():
                 result = f(*rebuilt(args, iter(lifted)))
             outputs = [output_node(item) for item in flat(result)]
-            return TracedFunction(inputs, outputs, trace.checks, result)
+            return TracedFunction(inputs, outputs, trace.checks, rebuilt(result, iter([None] * len(outputs))))
         finally:
             switches.staging -= 1
             traces.pop()

@@ -91,7 +91,7 @@ class Writer:
         element = elements[0]
         kind = self.kind(element, lanes)
         first = values[0]
-        if op == "broadcast_to":
+        if op in ("broadcast_to", "copy"):
             return first
         if op == "astype":
             return self.converted(first, element, result, lanes)

@@ -74,6 +74,17 @@ def planned(nodes: list[Node], lives: dict[int, tuple[int, int]], start: int) ->
     return offsets, total
 
 
+def own_memory(outputs: list[Node]) -> list[Node]:
+    """Nodes for results, each an array of its own: what is an argument, a constant, a view or twice there is copied."""
+    seen: set[int] = set()
+    results = []
+    for node in outputs:
+        shown = node.op in VIEWS or node.op in ("input", "array", "constant") or id(node) in seen
+        results.append(Node("copy", (node,), None, node.shape, node.dtype) if shown else node)
+        seen.add(id(node))
+    return results
+
+
 def is_plain(tree: Any) -> bool:
     """Whether a structure is made of nothing but lists, tuples and dicts: none with names, say."""
     if isinstance(tree, dict):
@@ -117,6 +128,7 @@ class Executable:
     def __init__(self, function: TracedFunction):
         self.function = function
         self.lock = threading.Lock()  # its temporary arrays are there once
+        function.outputs = own_memory(function.outputs)
         conditions = [node for node, _ in function.checks]
         self.nodes = ordered([*function.outputs, *conditions])
         self.native = llvm.available()

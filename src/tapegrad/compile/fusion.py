@@ -40,7 +40,7 @@ def fusible(node: Node) -> bool:
         return False
     if any(0 in x.shape for x in operands):
         return False
-    if node.op in ("broadcast_to", "where"):
+    if node.op in ("broadcast_to", "where", "copy"):
         return True
     if node.op == "astype":
         return operands[0].dtype.kind != "f" or node.dtype.kind == "f"

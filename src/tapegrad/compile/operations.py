@@ -84,6 +84,7 @@ Compute = Callable[[Any, list[Any]], Array]
 OTHERS: dict[str, Compute] = {
     "where": lambda s, xs: numpy.where(*xs),  # noqa: ARG005
     "astype": lambda s, xs: xs[0].astype(s),
+    "copy": lambda s, xs: xs[0].copy(),  # noqa: ARG005
     "sum": lambda s, xs: summed(xs[0], s),
     "max": lambda s, xs: xs[0].max(s, keepdims=True),
     "min": lambda s, xs: xs[0].min(s, keepdims=True),
@@ -122,6 +123,8 @@ def result(op: str, operands: tuple[Any, ...], settings: Any) -> tuple[tuple[int
     shapes, dtypes = [x.shape for x in operands], [x.dtype for x in operands]
     if op in UFUNCS or op in SPECIAL:
         return numpy.broadcast_shapes(*shapes), loop_dtypes(op, tuple(dtypes))[-1]
+    if op == "copy":
+        return shapes[0], dtypes[0]
     if op == "where":
         return numpy.broadcast_shapes(*shapes), dtypes[1]
     if op == "astype":

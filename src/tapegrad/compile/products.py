@@ -10,8 +10,7 @@ from typing import Any
 
 from tapegrad.compile import llvm
 from tapegrad.compile.elementary import Writer
-from tapegrad.compile.fusion import KINDS, contiguous, view_of
-from tapegrad.compile.operations import VIEWS
+from tapegrad.compile.fusion import KINDS, contiguous, is_splat, view_of
 from tapegrad.compile.symbol import Node
 
 # So many products of a stack become calls one after the other; more are left to NumPy, which loops.
@@ -35,12 +34,10 @@ def blas(name: str) -> str:
 
 def matrices(node: Node) -> tuple[Node, int, tuple[int, ...], tuple[int, ...]] | None:
     """The base, offset, shape and strides of an operand."""
-    if node.op == "constant" or (node.op in VIEWS and view_of(node) is None):
-        return None
-    view = view_of(node)
-    if view is None or view[0].op == "constant":
-        return None
-    return (view[0], view[1], node.shape, view[2])
+    view = (node, 0, contiguous(node.shape)) if is_splat(node) else view_of(node)
+    if view is None:  # it was moved, so that it lies as it should
+        view = (node, 0, contiguous(node.shape))
+    return None if is_splat(view[0]) else (view[0], view[1], node.shape, view[2])
 
 
 def leading(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[str, int] | None:

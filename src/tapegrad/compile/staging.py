@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy
 
+from tapegrad.compile.fusion import view_of
 from tapegrad.compile.operations import UFUNCS, axes_of, loop_dtypes
 from tapegrad.compile.symbol import (
     Node,
@@ -240,7 +241,12 @@ class StagingNamespace(Staging):
         number = number_of(node)
         if number is not None:
             return Symbol(filled(wanted, number, node.dtype))
-        return Symbol(node) if node.shape == wanted else made("reshape", (node,), wanted)
+        if node.shape == wanted:
+            return Symbol(node)
+        reshaped = made("reshape", (node,), wanted)
+        if view_of(reshaped.node) is None:  # the numbers must be moved: a kernel does that, along with other work
+            return made("reshape", (made("copy", (node,)).node,), wanted)
+        return reshaped
 
     def transpose(self, x: Any, axes: Any = None) -> Symbol:
         ndim = len(x.shape)

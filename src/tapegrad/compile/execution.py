@@ -79,7 +79,10 @@ def own_memory(outputs: list[Node]) -> list[Node]:
     seen: set[int] = set()
     results = []
     for node in outputs:
-        shown = node.op in VIEWS or node.op in ("input", "array", "constant") or id(node) in seen
+        base = node
+        while not node.shape and base.op in VIEWS and not is_splat(base):
+            base = base.operands[0]  # a number is read where it lies
+        shown = base.op in VIEWS or base.op in ("input", "array", "constant") or (node.shape and id(node) in seen)
         results.append(Node("copy", (node,), None, node.shape, node.dtype) if shown else node)
         seen.add(id(node))
     return results
@@ -249,7 +252,7 @@ class Executable:
         temporary = [
             node
             for node in self.stored.values()
-            if id(node) not in self.given and node.op not in ("input", "array") and not self._is_interpreted(node)
+            if id(node) not in self.given and node.operands and not is_splat(node) and not self._is_interpreted(node)
         ]
         scratch = -(-self.scratch // ALIGNED) * ALIGNED
         offsets, total = planned(temporary, self._lives(outputs), scratch)
@@ -265,6 +268,8 @@ class Executable:
         for node in self.stored.values():
             if node.op == "array":
                 self.memory[id(node)] = numpy.ascontiguousarray(node.settings)
+            elif node.op == "arange":
+                self.memory[id(node)] = numpy.asarray(computed(node.op, node.settings, []), node.dtype)
             elif is_splat(node):
                 self.memory[id(node)] = self._splat(node)
         for node in self.stored.values():

@@ -8,6 +8,7 @@ place. There are no views.
 # ruff: noqa: D102, ARG002  the methods are NumPy's, and so are their parameters
 
 import math
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy
@@ -42,7 +43,8 @@ class Node:
         return f"<{self.op} {self.dtype}{list(self.shape)}>"
 
 
-class Place(NamedTuple):
+@dataclass(frozen=True)
+class Place:
     """In settings: the operand with this number belongs here."""
 
     operand: int

@@ -80,11 +80,11 @@ def own_memory(outputs: list[Node]) -> list[Node]:
     results = []
     for node in outputs:
         base = node
-        while not node.shape and base.op in VIEWS and not is_splat(base):
-            base = base.operands[0]  # a number is read where it lies
-        shown = base.op in VIEWS or base.op in ("input", "array", "constant") or (node.shape and id(node) in seen)
+        while base.op == "reshape":
+            base = base.operands[0]
+        shown = base.op in VIEWS or base.op in ("input", "array", "constant") or (node.shape and id(base) in seen)
         results.append(Node("copy", (node,), None, node.shape, node.dtype) if shown else node)
-        seen.add(id(node))
+        seen.add(id(base))
     return results
 
 
@@ -95,15 +95,6 @@ def is_plain(tree: Any) -> bool:
     if isinstance(tree, (list, tuple)):
         return type(tree) in (list, tuple) and all(is_plain(item) for item in tree)
     return True
-
-
-def base_of(node: Node) -> Node:
-    """The node whose memory a node shows."""
-    if node.op in VIEWS and not is_splat(node):
-        view = view_of(node)
-        if view is not None and not (node.op == "broadcast_to"):
-            return view[0]
-    return node
 
 
 def graph_of(nodes: list[Node], function: TracedFunction) -> Graph:
@@ -246,9 +237,8 @@ class Executable:
         self.given: dict[int, int] = {}
         self.fresh: list[int] = []  # the outputs that are made anew in every call
         for place, node in enumerate(outputs):
-            computed_here = self.fusion.group_of.get(id(node)) is not None and base_of(node) is node
-            if computed_here and node.shape and id(node) not in self.given:
-                self.given[id(node)] = place
+            if node.shape:
+                self.given[id(self._memory_of(node))] = place
         temporary = [
             node
             for node in self.stored.values()
@@ -315,8 +305,8 @@ class Executable:
         results = []
         for place, node in enumerate(self.function.outputs):
             base = self._memory_of(node)
-            if self.given.get(id(node)) == place:
-                results.append(Result(node.dtype, node.shape, self.slots[id(node)], 0))
+            if node.shape and id(base) in self.slots:
+                results.append(Result(node.dtype, node.shape, self.slots[id(base)], 0))
             elif not node.shape and id(base) in self.memory and node.dtype.name in ("float32", "float64"):
                 results.append(Result(node.dtype, (), 0, self.memory[id(base)].ctypes.data))
             else:
@@ -363,12 +353,13 @@ class Executable:
             if id(node) in self.slots:
                 self.table[self.slots[id(node)]] = array.ctypes.data
         results: list[Any] = [None] * len(self.function.outputs)
-        for node in self.function.outputs:
-            place = self.given.get(id(node))
-            if place is not None and results[place] is None and not self._is_interpreted(node):
-                results[place] = arrays[id(node)] = numpy.empty(node.shape, node.dtype)
-                if id(node) in self.slots:
-                    self.table[self.slots[id(node)]] = results[place].ctypes.data
+        for place, node in enumerate(self.function.outputs):
+            base = self._memory_of(node)
+            if node.shape and not self._is_interpreted(base):
+                results[place] = numpy.empty(node.shape, node.dtype)
+                arrays[id(base)] = results[place].reshape(base.shape)
+                if id(base) in self.slots:
+                    self.table[self.slots[id(base)]] = results[place].ctypes.data
         with numpy.errstate(all="ignore"):
             for step in self.steps:
                 if step.node is None:

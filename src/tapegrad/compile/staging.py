@@ -127,8 +127,14 @@ class Added:
 
 def taken_apart(index: Any, operands: list[Node]) -> Any:
     """An index with its arrays as operands of the node."""
+    if type(index) is numpy.ndarray and index.dtype.kind == "b" and index.ndim:
+        index = numpy.nonzero(index)  # which places these are is known
     if type(index) is tuple:
-        return tuple([taken_apart(part, operands) for part in index])
+        parts: list[Any] = []
+        for part in index:
+            known = type(part) is numpy.ndarray and part.dtype.kind == "b" and part.ndim
+            parts += numpy.nonzero(part) if known else (part,)
+        return tuple([taken_apart(part, operands) for part in parts])
     if type(index) is Symbol or (hasattr(index, "dtype") and getattr(index, "shape", ())):
         if index.dtype.kind == "b" and type(index) is Symbol:
             raise TraceError(
@@ -187,6 +193,11 @@ class StagingNamespace(Staging):
             while node.op == "reshape":  # all of an array, in whatever shape
                 node = node.operands[0]
             axes = axes_of(None, len(node.shape))
+        if node.op == "reshape" and len(node.shape) == 2 and axes == (0,):
+            inner = node.operands[0]
+            if inner.shape[-1:] == node.shape[1:]:  # rows of rows: added up where they are
+                both = self.reduced(name, Symbol(inner), tuple(range(len(inner.shape) - 1)), False)
+                return self.reshape(both, kept if keepdims else left)
         axes = tuple([k for k in axes if node.shape[k] != 1])
         number = number_of(node)
         if number is not None and node.dtype.kind == "f":

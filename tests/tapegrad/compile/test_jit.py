@@ -66,7 +66,7 @@ def test_row_wise_functions(shape):
     agree(tapegrad.value_and_grad(lambda x: (tensor.log_softmax(x) * w).sum()), x, kernels=1)
     scale, bias = drawn(shape[-1], seed=2), drawn(shape[-1], seed=3)
     norm = tapegrad.value_and_grad(lambda *xs: (tensor.layer_norm(*xs) * w).sum(), (0, 1, 2))
-    agree(norm, x, scale, bias, tolerance=1e-5, kernels=1)
+    agree(norm, x, scale, bias, tolerance=1e-5, kernels=1 if shape[0] > 1 else None)
 
 
 def test_cross_entropy_with_labels_that_are_known_and_that_are_arguments():

@@ -1,6 +1,6 @@
-"""The tensor engine's speed, side by side with PyTorch eager and jax.jit.
+"""The tensor engine's speed, interpreted and compiled, side by side with PyTorch, eager and compiled, and jax.jit.
 
-    python benchmarks/tensor.py [--rounds 5] [--threads 1] [--json FILE]
+    python benchmarks/tensor.py [--rounds 5] [--threads 1] [--json FILE] [ROW ...]
 
 Value and gradients of the same functions, float32, the same inputs. One process per engine, fresh in each round, rounds
 interleaved, equal threads; what is shown is the floor, the fastest block of all rounds, and ratios of floors. Peak
@@ -77,6 +77,42 @@ def convolution(ops, data, x, w):  # noqa: ARG001  all work has the same signatu
     return ops.sum(ops.conv2d(x, w))
 
 
+def chain_16(ops, data, x):  # noqa: ARG001  all work has the same signature
+    y = x
+    for _ in range(16):
+        y = y * x
+    return ops.sum(y)
+
+
+def product_chain(ops, data, x):  # noqa: ARG001  all work has the same signature
+    y = x
+    for _ in range(4):
+        y = y * x
+    return ops.sum(y)
+
+
+def softplus(ops, data, x):  # noqa: ARG001  all work has the same signature
+    return ops.sum(ops.softplus(x))
+
+
+def normalised(ops, data, x, weight, bias):  # noqa: ARG001  all work has the same signature
+    y = ops.layer_norm(x, weight, bias)
+    return ops.sum(y * y)
+
+
+def attention(ops, data, q, k, v):  # noqa: ARG001  all work has the same signature
+    y = ops.attention(q, k, v)
+    return ops.sum(y * y)
+
+
+def lstm_step(ops, data, x, h, c, wx, wh, bias):  # noqa: ARG001  all work has the same signature
+    gates = ops.matmul(x, wx) + ops.matmul(h, wh) + bias
+    width = h.shape[1]
+    enter, forget, leave = (ops.sigmoid(gates[:, k * width : (k + 1) * width]) for k in range(3))
+    c = forget * c + enter * ops.tanh(gates[:, 3 * width :])
+    return ops.sum(leave * ops.tanh(c))
+
+
 def broadcast_add(ops, data, x, b):  # noqa: ARG001  all work has the same signature
     return ops.sum(x + b)
 
@@ -120,7 +156,18 @@ def inputs(name):
         return [], [draw.normal(size=(2, 128, width)).astype(np.float32), *square, *norms, *dense]
     if name == "convolution":
         return [], [draw.normal(size=(8, 16, 32, 32)).astype(np.float32), normal(32, 16, 3, 3)]
+    if name == "product chain":
+        return [], [draw.uniform(0.99, 1.01, size=100_000).astype(np.float32)]
+    if name.startswith("softplus"):
+        return [], [draw.normal(size=int(name.split()[1])).astype(np.float32)]
+    if name.startswith("attention"):
+        return [], [draw.normal(size=(2, HEADS, int(name.split()[1]), 64)).astype(np.float32) for _ in range(3)]
+    if name == "lstm step":
+        state = [draw.normal(size=(32, 256)).astype(np.float32) for _ in range(3)]
+        return [], [*state, normal(256, 1024), normal(256, 1024), normal(1024)]
     wide = draw.normal(size=(1024, 1024)).astype(np.float32)
+    if name == "layer norm":
+        return [], [wide, normal(1024), normal(1024)]
     if name == "broadcast add":
         return [], [wide, normal(1024)]
     return ([draw.integers(0, 1024, size=1024)] if name == "cross entropy" else []), [wide]
@@ -139,6 +186,14 @@ WORK = {
     "reduce sum": reduce_sum,
     "logsumexp": logsumexp,
     "cross entropy": cross_entropy,
+    "chain 16": chain_16,
+    "product chain": product_chain,
+    "softplus 10000": softplus,
+    "softplus 1000000": softplus,
+    "layer norm": normalised,
+    "attention 64": attention,
+    "attention 256": attention,
+    "lstm step": lstm_step,
 }
 TITLES = {
     "tiny MLP": "tiny MLP 8×16–32–4, value and gradient",
@@ -153,14 +208,41 @@ TITLES = {
     "reduce sum": "reduce sum 1024×1024",
     "logsumexp": "logsumexp 1024×1024",
     "cross entropy": "softmax cross-entropy 1024×1024",
+    "chain 16": "chain of 16 products on one number",
+    "product chain": "chain of 4 products, 100,000",
+    "softplus 10000": "softplus 10,000",
+    "softplus 1000000": "softplus 1,000,000",
+    "layer norm": "layer norm 1024×1024",
+    "attention 64": "attention 2×4×64×64",
+    "attention 256": "attention 2×4×256×64",
+    "lstm step": "LSTM step 32×256",
 }
 PER_PRIMITIVE = {"chain mul", "chain add", "chain tanh"}
+# What compiled functions promise beside the faster of jax.jit and PyTorch, eager or compiled.
+COMPILED = {
+    "product chain": 0.6,
+    "softplus 10000": 0.6,
+    "softplus 1000000": 0.6,
+    "cross entropy": 0.8,
+    "layer norm": 0.8,
+    "logsumexp": 1,
+    "broadcast add": 1,
+    "reduce sum": 1,
+    "tiny MLP": 0.35,
+    "MLP": 1,
+    "block": 1,
+    "attention 64": 1,
+    "attention 256": 1,
+    "lstm step": 1,
+    "convolution": 1.4,
+}
+COMPILED_NS = {"tiny MLP": 10_000, "chain 16": 2_500}
 
 
 # ---- the engines: for each row a function without arguments that gives value and gradients -----------------------
 
 
-def of_tapegrad(name):
+def of_tapegrad(name, compiled=False):
     import tapegrad
     from tapegrad import tensor
 
@@ -172,15 +254,19 @@ def of_tapegrad(name):
         gelu = partial(tensor.gelu, approximate="tanh")
         conv2d = partial(tensor.conv2d, padding=1)
         logsumexp = partial(tensor.logsumexp, axis=-1)
+        sigmoid, softplus = tensor.sigmoid, tensor.softplus
 
     data, parameters = inputs(name)
-    data = [tensor.constant(array) if array.dtype.kind == "f" else array for array in data]
     f = WORK[name]
+    if compiled:
+        both = tapegrad.jit(tapegrad.value_and_grad(lambda parameters, data: f(Ops, data, *parameters)))
+        return partial(both, parameters, data)
+    data = [tensor.constant(array) if array.dtype.kind == "f" else array for array in data]
     both = tapegrad.value_and_grad(lambda parameters: f(Ops, data, *parameters))
     return partial(both, parameters)
 
 
-def of_torch(name):
+def of_torch(name, compiled=False):
     import torch
     from torch.nn import functional
 
@@ -191,6 +277,7 @@ def of_torch(name):
         gelu = partial(functional.gelu, approximate="tanh")
         conv2d = partial(functional.conv2d, padding=1)
         logsumexp = partial(torch.logsumexp, dim=-1)
+        sigmoid, softplus = torch.sigmoid, functional.softplus
 
         @staticmethod
         def layer_norm(x, weight, bias):
@@ -200,12 +287,12 @@ def of_torch(name):
     data, parameters = inputs(name)
     data = [torch.tensor(array) for array in data]
     parameters = [torch.tensor(array, requires_grad=True) for array in parameters]
-    f = WORK[name]
+    f = torch.compile(partial(WORK[name], Ops)) if compiled else partial(WORK[name], Ops)
 
     def step():
         for parameter in parameters:
             parameter.grad = None
-        value = f(Ops, data, *parameters)
+        value = f(data, *parameters)
         value.backward()  # into .grad: arrays of their own, as ours are; autograd.grad may give views
         return value, [parameter.grad for parameter in parameters]
 
@@ -232,6 +319,7 @@ def of_jax(name):
         reshape, transpose = jnp.reshape, jnp.transpose
         gelu = partial(jax.nn.gelu, approximate=True)
         logsumexp = partial(jax.nn.logsumexp, axis=-1)
+        sigmoid, softplus = jax.nn.sigmoid, jax.nn.softplus
 
         @staticmethod
         def conv2d(x, w):
@@ -246,7 +334,13 @@ def of_jax(name):
     return lambda: jax.block_until_ready(both(parameters))
 
 
-ENGINES = {"tapegrad": of_tapegrad, "torch": of_torch, "jax.jit": of_jax}
+ENGINES = {
+    "tapegrad": of_tapegrad,
+    "tapegrad.jit": partial(of_tapegrad, compiled=True),
+    "torch": of_torch,
+    "torch.compile": partial(of_torch, compiled=True),
+    "jax.jit": of_jax,
+}
 
 
 # ---- measuring ---------------------------------------------------------------------------------------------------
@@ -279,9 +373,9 @@ def peak_bytes(step):
         return memray.FileReader(path).metadata.peak_memory
 
 
-def measure(engine):
+def measure(engine, chosen):
     found = {}
-    for name in WORK:
+    for name in chosen:
         step = ENGINES[engine](name)
         value, gradients = step()
         found[f"{name}, value"] = value if isinstance(value, float) else value.item()
@@ -292,12 +386,12 @@ def measure(engine):
     return found
 
 
-def spawn(engine, threads):
+def spawn(engine, threads, chosen):
     environment = {**os.environ, **{f"{name}_NUM_THREADS": str(threads) for name in ("OMP", "OPENBLAS", "MKL")}}
     if engine == "jax.jit" and threads == 1:
         environment["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
         environment["NPROC"] = "1"
-    command = [sys.executable, __file__, "--worker", engine]
+    command = [sys.executable, __file__, "--worker", engine, *chosen]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode:
         return (done.stderr.strip().splitlines() or ["no message"])[-1][:70]
@@ -315,7 +409,7 @@ def fastest(rounds):
 def agree(floors):
     """Engines that computed something else must not be compared: the first row that differs, or None."""
     known = {engine: found for engine, found in floors.items() if not isinstance(found, str)}
-    for name in WORK:
+    for name in known["tapegrad"].keys() & WORK.keys():
         for engine, found in known.items():
             ours = known["tapegrad"]
             same = np.allclose(found[f"{name}, value"], ours[f"{name}, value"], rtol=1e-3, atol=1e-3) and np.allclose(
@@ -332,23 +426,46 @@ def targets(floors):
 
     def beside(peer, name, bound):
         promise = f"{TITLES[name]}: " + (f"≤ {bound} × {peer}" if bound != 1 else f"faster than {peer}")
-        if isinstance(floors[peer], str):
-            return promise, floors[peer], None
+        theirs = floors.get(peer, "left out")
+        if isinstance(theirs, str) or name not in ours:
+            return promise, theirs if isinstance(theirs, str) else "left out", None
         ratio = ours[name] / floors[peer][name]
         return promise, f"{ratio:.2f} ×", ratio <= bound
 
     yield beside("torch", "tiny MLP", 1)
     yield beside("jax.jit", "tiny MLP", 1)
     for name in PER_PRIMITIVE:
-        yield f"{TITLES[name]}: ≤ 4 µs", f"{ours[name] / 1e3:.2f} µs", ours[name] <= 4000
+        if name in ours:
+            yield f"{TITLES[name]}: ≤ 4 µs", f"{ours[name] / 1e3:.2f} µs", ours[name] <= 4000
         yield beside("torch", name, 1)
     for name in ("matmul", "MLP", "block", "broadcast add", "reduce sum", "logsumexp", "cross entropy"):
         yield beside("torch", name, 1.2)
     yield beside("torch", "convolution", 2)
-    if not isinstance(floors["torch"], str):
+    if "block" in ours and not isinstance(floors["torch"], str):
         mine, theirs = ours["block, peak bytes"], floors["torch"]["block, peak bytes"]
         number = f"{mine / theirs:.2f} × ({mine / 1e6:.1f} and {theirs / 1e6:.1f} MB)"
         yield "peak memory of the transformer block's step: ≤ torch's", number, mine <= theirs
+
+
+def compiled_targets(floors):
+    """Those of compiled functions, beside the fastest of the others."""
+    ours = floors["tapegrad.jit"]
+    if isinstance(ours, str):
+        return
+    peers = {e: found for e, found in floors.items() if not e.startswith("tapegrad") and not isinstance(found, str)}
+    for name, bound in COMPILED.items():
+        if name in ours and peers:
+            fastest_peer = min(peers, key=lambda peer: peers[peer][name])
+            ratio = ours[name] / peers[fastest_peer][name]
+            yield f"compiled {TITLES[name]}: ≤ {bound} × the best", f"{ratio:.2f} × {fastest_peer}", ratio <= bound
+    for name, bound in COMPILED_NS.items():
+        if name in ours:
+            number = f"{ours[name] / 1e3:.2f} µs"
+            yield f"compiled {TITLES[name]}: ≤ {bound / 1e3} µs", number, ours[name] <= bound
+    smallest = min([found.get("block, peak bytes", math.inf) for found in peers.values()], default=math.inf)
+    if smallest < math.inf:
+        ratio = ours["block, peak bytes"] / smallest
+        yield "compiled transformer block: memory ≤ 0.8 × the smallest", f"{ratio:.2f} ×", ratio <= 0.8
 
 
 def main():
@@ -356,28 +473,35 @@ def main():
     parser.add_argument("--rounds", type=int, default=3, help="fresh processes per engine (default 3)")
     parser.add_argument("--threads", type=int, default=1, help="threads of every engine (default 1)")
     parser.add_argument("--json", metavar="FILE", help="also write the floors, in nanoseconds, to FILE")
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"some of: {', '.join(WORK)} (default: all)")
+    parser.add_argument("--without", action="append", default=[], choices=list(ENGINES), help="leave an engine out")
     parser.add_argument("--worker", metavar="ENGINE", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        print(json.dumps(measure(options.worker)))
+        print(json.dumps(measure(options.worker, options.rows)))
         return
-    rounds = {engine: [] for engine in ENGINES}
+    if unknown := set(options.rows) - WORK.keys():
+        parser.error(f"expected rows among {', '.join(WORK)}; got {', '.join(sorted(unknown))}")
+    chosen = options.rows or list(WORK)
+    engines = [engine for engine in ENGINES if engine not in options.without]
+    rounds = {engine: [] for engine in engines}
     for number in range(options.rounds):
-        for engine in ENGINES:
+        for engine in engines:
             print(f"\rround {number + 1} of {options.rounds}: {engine:30}", end="", file=sys.stderr, flush=True)
-            rounds[engine].append(spawn(engine, options.threads))
+            rounds[engine].append(spawn(engine, options.threads, chosen))
     print(f"\r{'':60}\r", end="", file=sys.stderr)
     floors = {engine: fastest(found) for engine, found in rounds.items()}
     if isinstance(floors["tapegrad"], str):
         sys.exit(f"tapegrad failed: {floors['tapegrad']}")
     print(f"Python {sys.version.split()[0]}, NumPy {np.__version__}, {options.threads} thread(s), µs")
-    print(f"{'':42}" + "".join(f"{engine:>12}" for engine in ENGINES) + f"{'ours/torch':>14}")
+    print(f"{'':42}" + "".join(f"{engine:>14}" for engine in engines))
     for name, title in TITLES.items():
+        if name not in chosen:
+            continue
         shown = [None if isinstance(found, str) else found[name] / 1e3 for found in floors.values()]
-        ratio = shown[0] / shown[1] if shown[1] else math.nan
-        print(f"{title:42}" + "".join(f"{'–' if v is None else f'{v:.1f}':>12}" for v in shown) + f"{ratio:14.2f}")
+        print(f"{title:42}" + "".join(f"{'–' if v is None else f'{v:.1f}':>14}" for v in shown))
     print("\npromises")
-    for promise, number, kept in targets(floors):
+    for promise, number, kept in [*targets(floors), *compiled_targets(floors)]:
         print(f"{'not measured' if kept is None else 'kept' if kept else 'NOT KEPT':14}{promise}: {number}")
     print(f"\nvalues and gradients: {agree(floors) or 'all engines agree'}")
     if options.json:

@@ -19,6 +19,7 @@ FUNCTIONAL = ["gradient", "jvp", "vjp", "jacobian", "hvp", "hessian"]
 HAVE = {
     "finite-difference": FUNCTIONAL,
     "tapegrad": FUNCTIONAL,
+    "tapegrad:jit": FUNCTIONAL,
     "tapegrad:program": ["gradient", "jvp", "vjp", "hvp", "sparse-jacobian", "sparse-hessian"],
     "manual": ["gradient", "jvp", "hvp", "sparse-jacobian", "sparse-hessian"],
     "torch": FUNCTIONAL,
@@ -47,7 +48,7 @@ CELLS = [
     for workload in FUNCTIONS
     for derivative in derivatives
     if derivative != "gradient" and derivative in has(named(workload)[0].result)
-    if engine in adapters.TENSOR or named(workload)[0].kind == "scalar"
+    if engine in (adapters.SCALAR if named(workload)[0].kind == "scalar" else adapters.TENSOR)
 ]
 
 

@@ -28,6 +28,7 @@ BUILT_IN = {
     "finite-difference": "gradmark.engines.finite_difference:FiniteDifference",
     "tapegrad": "gradmark.engines.tapegrad:Tapegrad",
     "tapegrad:fresh": "gradmark.engines.tapegrad:TapegradFresh",
+    "tapegrad:jit": "gradmark.engines.tapegrad:TapegradJit",
     "tapegrad:plain": "gradmark.engines.tapegrad:TapegradPlain",
     "tapegrad:program": "gradmark.engines.tapegrad:TapegradProgram",
     "tapegrad:recording-constants": "gradmark.engines.tapegrad:TapegradRecordingConstants",

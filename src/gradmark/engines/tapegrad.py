@@ -2,6 +2,7 @@
 hypotheses."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from math import prod
 from types import ModuleType
@@ -53,9 +54,16 @@ def size_of(tape: tapegrad.Tape) -> TapeSize:
 
 
 def functional_session(
-    workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param], derivative: Derivative
+    workload: Workload,
+    inputs: Sequence[Any],
+    params: Mapping[str, Param],
+    derivative: Derivative,
+    compiled: Callable[[Callable[..., Any]], Callable[..., Any]] = lambda f: f,
 ) -> Session:
-    """A derivative by tapegrad's transforms: of the list of numbers, or of the arrays that vary."""
+    """A derivative by tapegrad's transforms: of the list of numbers, or of the arrays that vary.
+
+    compiled: what is done to the function that computes it.
+    """
     scalar, active = workload.kind == "scalar", workload.active(inputs)
     points = (inputs,) if scalar else tuple(inputs[place] for place in active)
     tangents = (list(derivative.tangents),) if scalar else tuple(derivative.tangents)
@@ -69,7 +77,7 @@ def functional_session(
             every[place] = array
         return workload.function(of_arrays, *every, **params)
 
-    compute = transformed(f, points, tangents, derivative)
+    compute = partial(compiled(transformed(f, derivative)), points, tangents)
     computed: Any = None
 
     def total() -> None:
@@ -91,24 +99,27 @@ def functional_session(
     )
 
 
-def transformed(
-    f: Callable[..., Any], points: tuple[Any, ...], tangents: tuple[Any, ...], derivative: Derivative
-) -> Callable[[], Any]:
-    """The derivative of f at these points, as they are when it is called."""
+def transformed(f: Callable[..., Any], derivative: Derivative) -> Callable[[Any, Any], Any]:
+    """The derivative of f, as a function of points and tangents."""
     match derivative.name:
         case "jvp":
-            return lambda: tapegrad.jvp(f, points, tangents)[1]
+            return lambda points, tangents: tapegrad.jvp(f, points, tangents)[1]
         case "vjp":
-            return lambda: tapegrad.vjp(f, *points)[1](derivative.cotangent)
+            return lambda points, tangents: tapegrad.vjp(f, *points)[1](derivative.cotangent)  # noqa: ARG005
         case "hvp":
-            return lambda: tapegrad.hvp(f, points, tangents)
+            return lambda points, tangents: tapegrad.hvp(f, points, tangents)
         case "jacobian":
-            parts = [tapegrad.jacobian(f, place) for place in range(len(points))]
-            return lambda: [part(*points) for part in parts]
-        case _ if len(points) == 1 and isinstance(points[0], list):
-            return partial(tapegrad.hessian(f), *points)
-        case _:
-            return partial(tapegrad.hessian(lambda arrays: f(*arrays)), points)
+            return lambda points, tangents: [  # noqa: ARG005
+                tapegrad.jacobian(f, place)(*points) for place in range(len(points))
+            ]
+    return lambda points, tangents: hessian_of(f, points)  # noqa: ARG005
+
+
+def hessian_of(f: Callable[..., Any], points: tuple[Any, ...]) -> Any:
+    """All second derivatives: of a list of numbers, or of arrays."""
+    if len(points) == 1 and isinstance(points[0], list):
+        return tapegrad.hessian(f)(*points)
+    return tapegrad.hessian(lambda arrays: f(*arrays))(points)
 
 
 def joined(blocks: Sequence[Sequence[Any]], points: Sequence[Any]) -> Any:
@@ -226,6 +237,45 @@ class Tapegrad:
             value=lambda: y.value,
             tape=lambda: size_of(tape),
         )
+
+
+class TapegradJit:
+    """Functions of tensors, traced and compiled with their derivatives in the first call."""
+
+    name = "tapegrad:jit"
+
+    def capabilities(self) -> Capabilities:
+        """Tensors only: programs are what functions of numbers compile to."""
+        return Capabilities(kinds=("tensor",), dtypes=("float32", "float64"), compiled=True, derivatives=MODES)
+
+    def prepare(
+        self,
+        workload: Workload,
+        inputs: Sequence[Any],
+        params: Mapping[str, Param],
+        *,
+        derivative: Derivative = GRADIENT,
+    ) -> Session:
+        """One compiled function for value and gradients, and one for the value; other arrays are arguments too."""
+        ops = namespace({n: getattr(tensor, n) for n in TENSOR_FUNCTIONS}, "tapegrad")
+        active = workload.active(inputs)
+
+        def f(*arrays: Any) -> Any:
+            return workload.function(ops, *arrays, **params)
+
+        primal = tapegrad.jit(f)
+        if derivative.name != USUAL_DERIVATIVE:
+            eager = functional_session(workload, inputs, params, derivative, tapegrad.jit)
+            return replace(eager, primal=lambda: primal(*inputs))
+        both = tapegrad.jit(tapegrad.value_and_grad(f, tuple(active)))
+        gradients: Any = None
+
+        def total() -> Any:
+            nonlocal gradients
+            value, gradients = both(*inputs)
+            return value
+
+        return Session(primal=lambda: primal(*inputs), total=total, gradients=lambda: list(gradients))
 
 
 class TapegradRecordingConstants(Tapegrad):

@@ -97,9 +97,7 @@ class Writer:
             return self.converted(first, element, result, lanes)
         if op == "where":
             chosen = self.kind(result, lanes)
-            return self.put(
-                f"select {self.kind('i1', lanes)} {first}, {chosen} {values[1]}, {chosen} {values[2]}"
-            )
+            return self.put(f"select {self.kind('i1', lanes)} {first}, {chosen} {values[1]}, {chosen} {values[2]}")
         floating = element in NAMES
         if op in ORDERED:
             words = f"fcmp {ORDERED[op][0]}" if floating else f"icmp {ORDERED[op][1]}"

@@ -1,8 +1,8 @@
 """Execution of a traced function: kernels, products and single operations, on buffers planned ahead.
 
 In: a traced function. Out: `Executable`, called with the arrays of its inputs. What can be compiled is one native
-function from one operation that cannot be to the next; most functions are one in all. Temporary arrays lie in one piece of
-memory that is kept from call to call, and share it where their lives do not overlap.
+function from one operation that cannot be to the next; most functions are one in all. Temporary arrays lie in one piece
+of memory that is kept from call to call, and share it where their lives do not overlap.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ from tapegrad.compile.elementary import Writer
 from tapegrad.compile.fusion import Fusion, Group, is_splat, view_of
 from tapegrad.compile.graph import Graph
 from tapegrad.compile.operations import VIEWS, computed
-from tapegrad.compile.rowkernels import Kernel, UnsupportedGroup, kernel
+from tapegrad.compile.rowkernels import Kernel, UnsupportedGroupError, kernel
 from tapegrad.compile.symbol import Node
 from tapegrad.compile.trace import TracedFunction, is_input, ordered
 from tapegrad.errors import InputError
@@ -140,10 +140,10 @@ class Executable:
         readers: list[tuple[Node, Group | None]] = [(root, None) for root in roots]
         for group in self.groups:
             readers += [(x, group) for node in group.nodes for x in node.operands]
-        for x, group in readers:
+        for x, reader in readers:
             base = self._memory_of(x)
             home = self.fusion.group_of.get(id(base))
-            if home is None or home is not group or base is not x:
+            if home is None or home is not reader or base is not x:
                 self.stored[id(base)] = base
 
     def _memory_of(self, x: Node) -> Node:
@@ -212,7 +212,7 @@ class Executable:
         if group.space is not None:
             try:
                 made: Kernel = kernel(f"kernel{len(texts)}", group, list(self.stored.values()))
-            except UnsupportedGroup:
+            except UnsupportedGroupError:
                 return False
             texts.append(made.text)
             definitions |= made.definitions
@@ -303,7 +303,7 @@ class Executable:
             else:
                 leaves.append(Leaf(0, node.dtype, node.shape, None, slot))
         results = []
-        for place, node in enumerate(self.function.outputs):
+        for node in self.function.outputs:
             base = self._memory_of(node)
             if node.shape and id(base) in self.slots:
                 results.append(Result(node.dtype, node.shape, self.slots[id(base)], 0))

@@ -1,8 +1,8 @@
 """Fusion: which operations of a traced function share one pass over memory.
 
 In: nodes, operands first. Out: groups of them, in an order in which they can be executed. A group of elementwise
-operations and reductions becomes one kernel (kernels.py); any other operation is alone. Values that only their own group
-reads never reach memory.
+operations and reductions becomes one kernel (rowkernels.py); any other operation is alone. Values that only their own
+group reads never reach memory.
 """
 
 import math
@@ -34,7 +34,7 @@ def is_splat(node: Node) -> bool:
 def fusible(node: Node) -> bool:
     """Whether a kernel can compute a node."""
     operands = node.operands
-    if node.op in VIEWS and node.op != "broadcast_to" or not operands:
+    if (node.op in VIEWS and node.op != "broadcast_to") or not operands:
         return False
     if any(str(x.dtype) not in KINDS for x in (node, *operands)) or 0 in node.shape:
         return False
@@ -43,12 +43,12 @@ def fusible(node: Node) -> bool:
     if node.op in ("broadcast_to", "where", "copy"):
         return True
     if node.op == "astype":
-        return operands[0].dtype.kind != "f" or node.dtype.kind == "f"
+        return bool(operands[0].dtype.kind != "f" or node.dtype.kind == "f")
     kind = operands[0].dtype.kind
     if node.op in REDUCTIONS:
-        return kind == "f"
+        return bool(kind == "f")
     if node.op in COMPARISONS:
-        return kind in "fi"
+        return bool(kind in "fi")
     return node.op in (FLOATS if kind == "f" else LOGIC if kind == "b" else INTEGERS)
 
 
@@ -223,8 +223,6 @@ def view_of(node: Node) -> tuple[Node, int, tuple[int, ...]] | None:
         else:
             index = view.settings if type(view.settings) is tuple else (view.settings,)
             seen = seen[index if Ellipsis in index else (*index, ...)]  # never a number: there is no memory
-    if not isinstance(seen, numpy.ndarray):
-        return None
     offset = seen.__array_interface__["data"][0] - start.__array_interface__["data"][0]
     return node, offset, tuple(seen.strides)
 

@@ -1,7 +1,7 @@
 """`jit`: a function of tensors, traced once and then executed as machine code.
 
-In: a function of arrays, tensors, floats and structures of them, among them transforms of other functions. Out: the same
-function, quicker. For each structure, shapes and dtypes of the arguments it is traced and compiled once.
+In: a function of arrays, tensors, floats and structures of them, among them transforms of other functions. Out: the
+same function, quicker. For each structure, shapes and dtypes of the arguments it is traced and compiled once.
 """
 
 import contextlib

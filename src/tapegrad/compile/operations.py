@@ -158,4 +158,3 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     if not ndim and not isinstance(axis, tuple) and axis in (0, -1):
         return ()  # NumPy reduces these of an array without axes
     return tuple(sorted(numpy.lib.array_utils.normalize_axis_tuple(given, ndim)))
-

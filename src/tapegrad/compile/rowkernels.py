@@ -1,9 +1,9 @@
 """Kernels: a group of operations as one loop over rows, in explicit vectors.
 
-In: a group of nodes, and which of them others need. Out: a function of LLVM that reads and writes each array once. A row
-is what lies next to each other in memory; where an operation needs the sum or the largest of a row, the row is gone
-through again, out of the core's cache. What a later pass needs is computed again if that is cheap, else kept in a row of
-its own.
+In: a group of nodes, and which of them others need. Out: a function of LLVM that reads and writes each array once. A
+row is what lies next to each other in memory; where an operation needs the sum or the largest of a row, the row is gone
+through again, out of the core's cache. What a later pass needs is computed again if that is cheap, else kept in a row
+of its own.
 
 Sums: several accumulators, added up after at most `CHUNK` numbers of a row into a double (or, for doubles, with the
 rounding error carried along), so that a sum is at least as exact as NumPy's pairwise one.
@@ -26,7 +26,7 @@ IDENTITY = {"sum": 0.0, "max": -math.inf, "min": math.inf}
 COMBINED = {"sum": "add", "max": "maximum", "min": "minimum"}
 
 
-class UnsupportedGroup(Exception):
+class UnsupportedGroupError(Exception):
     """A group that has no kernel; its operations are executed one by one."""
 
 
@@ -124,7 +124,7 @@ class RowKernel:
             self.lengths.append(self.space[k])
             self.last.append(k)
         if row and (not self.last or [k for k in self.last if k in row] != self.last[-1:]):
-            raise UnsupportedGroup
+            raise UnsupportedGroupError
         self.length = self.lengths[-1] if self.lengths else 1
         self.inner = self.last[-1] if self.last else None
         self.vectors = self.length > 1
@@ -259,9 +259,7 @@ class RowKernel:
                 self.rows[key] = start
             else:
                 memory = MEMORY[element_of(access.node)]
-                self.rows[key] = w.put(
-                    f"getelementptr {memory}, ptr {self.pointer[id(access.node)]}, i64 {start}"
-                )
+                self.rows[key] = w.put(f"getelementptr {memory}, ptr {self.pointer[id(access.node)]}, i64 {start}")
         for x in self.outside:  # here, so that no loop hides them from the next
             if not self.varies(x):
                 self._one(x)
@@ -320,9 +318,7 @@ class RowKernel:
 
     def _computed(self, node: Node, operand: Any, lanes: int) -> str:
         elements = [element_of(x) for x in node.operands]
-        return self.writer.operation(
-            node.op, elements, [operand(x) for x in node.operands], element_of(node), lanes
-        )
+        return self.writer.operation(node.op, elements, [operand(x) for x in node.operands], element_of(node), lanes)
 
     # ---- a pass over a row
 
@@ -338,7 +334,7 @@ class RowKernel:
         row_sums = [n for n in sums if self._ends_with_row(n)]
         whole: dict[int, tuple[str, str]] = {}  # what a row's chunks were added up to
         for node in row_sums:
-            whole[id(node)] = self._new_total(node.op, element_of(node))
+            whole[id(node)] = self._new_total(node.op)
         chunks = length > CHUNK and any(n.op == "sum" for n in row_sums)
         start, end = "0", str(length)
         if chunks:
@@ -353,9 +349,7 @@ class RowKernel:
         several = 4 if not any(n.op in DEAR for n in self._needed(sums + stores + kept)) else 2
         while several > 1 and several * lanes > length:
             several //= 2
-        accumulators = {
-            id(n): [self._accumulator(n.op, element_of(n)) for _ in range(several)] for n in row_sums
-        }
+        accumulators = {id(n): [self._accumulator(n.op, element_of(n)) for _ in range(several)] for n in row_sums}
         self._loop(start, end, several, sums, stores, kept, accumulators)
         for node in row_sums:
             partial = self._gathered(node, accumulators[id(node)])
@@ -603,7 +597,7 @@ class RowKernel:
             value = w.operation(op, [element] * 2, [first, second], element, lanes)
         return w.put(f"extractelement <1 x {element}> {value}, i32 0")
 
-    def _new_total(self, op: str, element: str) -> tuple[str, str]:
+    def _new_total(self, op: str) -> tuple[str, str]:
         """Where numbers are added up: a double and, for doubles, what was rounded off it."""
         total, lost = self.allocate("double"), self.allocate("double")
         self.writer.say(f"store double {literal(IDENTITY[op], 'double')}, ptr {total}")
@@ -647,7 +641,7 @@ class RowKernel:
             if self.inner is None:
                 continue
             if math.prod(node.shape) == 1:
-                self.totals[id(node)] = self._new_total(node.op, element_of(node))
+                self.totals[id(node)] = self._new_total(node.op)
             else:
                 self._fill(node)
 
@@ -696,4 +690,4 @@ def kernel(name: str, group: Group, stored: list[Node]) -> Kernel:
     return RowKernel(name, group, stored).written()
 
 
-__all__ = ["NAMES", "Kernel", "UnsupportedGroup", "element_of", "kernel"]
+__all__ = ["NAMES", "Kernel", "UnsupportedGroupError", "element_of", "kernel"]

@@ -135,7 +135,7 @@ def taken_apart(index: Any, operands: list[Node]) -> Any:
             known = type(part) is numpy.ndarray and part.dtype.kind == "b" and part.ndim
             parts += numpy.nonzero(part) if known else (part,)
         return tuple([taken_apart(part, operands) for part in parts])
-    if type(index) is Symbol or (hasattr(index, "dtype") and getattr(index, "shape", ())):
+    if type(index) is Symbol or (hasattr(index, "dtype") and getattr(index, "shape", None)):
         if index.dtype.kind == "b" and type(index) is Symbol:
             raise TraceError(
                 "indexing with a condition gives as many numbers as it finds true, which is not known while jit "
@@ -302,7 +302,7 @@ class StagingNamespace(Staging):
 
     def put(self, x: Any, value: Any, index: Any) -> Symbol:
         operands = [node_of(x), cast(value, x.dtype)]
-        if index is Ellipsis or index == slice(None) and type(index) is slice:
+        if index is Ellipsis or (index == slice(None) and type(index) is slice):
             return Symbol(repeated(operands[1], x.shape))
         settings = taken_apart(index, operands)
         return made("put", tuple(operands), settings)
@@ -378,4 +378,3 @@ for _name in UFUNCS:
         setattr(StagingNamespace, _name, function(_name))
 StagingNamespace.erf = function("erf")  # type: ignore[attr-defined]
 namespaces.append(StagingNamespace())
-

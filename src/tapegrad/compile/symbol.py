@@ -19,7 +19,7 @@ from tapegrad.tensor.namespaces import Array
 
 
 class Node:
-    """One operation of a traced function: its operands, what it takes besides, and the shape and dtype of its result."""
+    """One operation of a traced function: its operands, its settings, and the shape and dtype of its result."""
 
     __slots__ = ("dtype", "op", "operands", "settings", "shape", "weak")
 
@@ -78,8 +78,8 @@ class Trace:
             equal = self.known[key] = Node(op, operands, settings, shape, dtype)
             if len(self.known) > self.limit:
                 raise TraceError(
-                    f"the traced function has more than {self.limit:,} operations; call it without jit, or trace a part "
-                    "of it: jit the function that a loop calls, not the loop"
+                    f"the traced function has more than {self.limit:,} operations; call it without jit, or trace a "
+                    "part of it: jit the function that a loop calls, not the loop"
                 )
         return equal
 
@@ -350,5 +350,3 @@ def made(op: str, operands: tuple[Node, ...], settings: Any = None) -> Symbol:
     """The symbol of an operation; its shape and dtype are what NumPy gives to arrays like its operands."""
     shape, dtype = operations.result(op, operands, settings)
     return Symbol(current().node(op, operands, settings, shape, dtype))
-
-

@@ -1,7 +1,7 @@
 """Tracing: a function of tensors becomes a graph, once for each structure, shapes and dtypes of its arguments.
 
-In: a function and arguments. Out: `Traced`: nodes for what it gave, which of the arguments are inputs, and what must hold
-at every call.
+In: a function and arguments. Out: `TracedFunction`: nodes for what it gave, which of the arguments are inputs, and what
+must hold at every call.
 """
 
 import threading

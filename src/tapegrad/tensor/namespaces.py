@@ -29,6 +29,8 @@ class Tracing:
 class Staging(Tracing):
     """The base of namespaces whose arrays have no numbers yet: of a function that is being traced to be compiled."""
 
+    asarray: Any  # NumPy's: an array, or a number, as one of them
+
 
 # The namespace of each kind of array that was seen: asking an array takes longer than a small operation on it.
 _known: dict[type, Any] = {numpy.ndarray: numpy}

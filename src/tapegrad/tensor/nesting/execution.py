@@ -127,7 +127,7 @@ def pushed(i: Instruction, arrays: list[Any], tangents: list[Any], result: Array
     for tangent in tangents:
         if type(tangent) is Traced:
             traced = True
-    if traced and not i.tracing or isinstance(xp, Staging) and any(type(t) is Traced for t in tangents):
+    if (traced and not i.tracing) or (isinstance(xp, Staging) and any(type(t) is Traced for t in tangents)):
         xp = i.xp = tracing(xp)
         i.tracing = True
         i.saved = tuple([computes_alike(xp, array) for array in i.saved or ()])

@@ -69,15 +69,18 @@ def functional_session(
     tangents = (list(derivative.tangents),) if scalar else tuple(derivative.tangents)
     of_numbers, of_arrays = operations(float), namespace({n: getattr(tensor, n) for n in TENSOR_FUNCTIONS}, "tapegrad")
 
-    def f(*varying: Any) -> Any:
+    def evaluate(given: Sequence[Any], *varying: Any) -> Any:
         if scalar:
             return workload.function(of_numbers, *varying[0], **params)
-        every = list(inputs)
+        every = list(given)
         for place, array in zip(active, varying, strict=True):
             every[place] = array
         return workload.function(of_arrays, *every, **params)
 
-    compute = partial(compiled(transformed(f, derivative)), points, tangents)
+    def derive(given: Sequence[Any], points: Any, tangents: Any) -> Any:
+        return transformed(partial(evaluate, given), derivative)(points, tangents)
+
+    compute = partial(compiled(derive), list(inputs), points, tangents)
     computed: Any = None
 
     def total() -> None:
@@ -95,7 +98,9 @@ def functional_session(
         return np.asarray(computed) if scalar else joined(computed, points)
 
     return Session(
-        primal=bound(workload, FLOATS, inputs, params) if scalar else partial(f, *points), total=total, result=result
+        primal=bound(workload, FLOATS, inputs, params) if scalar else partial(evaluate, inputs, *points),
+        total=total,
+        result=result,
     )
 
 

@@ -205,7 +205,7 @@ def view_of(node: Node) -> tuple[Node, int, tuple[int, ...]] | None:
     """The node whose memory a view shows, where it starts there, and its strides, counted in numbers; None where its
     numbers must be moved."""
     chain = []
-    while node.op in VIEWS and not is_splat(node):
+    while node.op in VIEWS and node.op != "broadcast_to":
         chain.append(node)
         node = node.operands[0]
     start = numpy.zeros(1, numpy.int8)
@@ -218,8 +218,6 @@ def view_of(node: Node) -> tuple[Node, int, tuple[int, ...]] | None:
                 return None
         elif view.op == "transpose":
             seen = seen.transpose(view.settings)
-        elif view.op == "broadcast_to":
-            seen = numpy.broadcast_to(seen, view.settings)
         else:
             index = view.settings if type(view.settings) is tuple else (view.settings,)
             seen = seen[index if Ellipsis in index else (*index, ...)]  # never a number: there is no memory

@@ -293,3 +293,15 @@ def test_without_llvm_it_is_executed_by_numpy(monkeypatch):
     assert f(x)[0] == pytest.approx(value, rel=1e-6)
     np.testing.assert_allclose(f(x)[1], gradient, rtol=1e-6)
     assert f.report(x).kernels == 0
+
+
+def test_memory_is_not_shared_while_it_is_still_read():
+    """A scalar that several kernels repeat: its place was once given away after the first."""
+    features, weights, signs = drawn(8, 2, dtype=F64), drawn(2, dtype=F64, seed=1), np.sign(drawn(8, dtype=F64, seed=2))
+
+    def loss(weights, features, signs):
+        return tensor.mean(tensor.softplus(-(signs * (features @ weights))))
+
+    f = tapegrad.hessian(loss)
+    for got in (tapegrad.jit(f)(weights, features, signs) for _ in range(2)):
+        np.testing.assert_allclose(got, f(weights, features, signs), rtol=1e-13)

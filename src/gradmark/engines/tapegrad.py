@@ -280,7 +280,10 @@ class TapegradJit:
             value, gradients = both(*inputs)
             return value
 
-        return Session(primal=lambda: primal(*inputs), total=total, gradients=lambda: list(gradients))
+        def forward() -> Any:
+            return primal(*inputs)
+
+        return Session(primal=forward, forward=forward, total=total, gradients=lambda: list(gradients))
 
 
 class TapegradRecordingConstants(Tapegrad):

@@ -7,8 +7,10 @@ rounds, and ratios of floors. An engine that is not installed, or cannot do the 
 """
 
 import argparse
+import itertools
 import json
 import math
+import struct
 import subprocess
 import sys
 import time
@@ -21,6 +23,8 @@ SHORT = 100  # terms that engines with a recursive backward pass can do too
 POINT = 0.999
 POINTS = 4096  # of a batch
 DEPTH = 100  # applications of a function in a chain
+COMPILED_SIZES = [1000, 2000, 5000, 10_000, 20_000]  # instructions
+ROSENBROCK = 1000  # numbers
 BLOCK_NS = 5_000_000  # a timed block lasts at least this long
 BLOCKS = 30
 
@@ -129,6 +133,81 @@ def tapegrad_program(f):
     return lambda: program.value_and_grad(POINT)[1]
 
 
+def tapegrad_compiled(f):
+    """Machine code, in bound arrays: as CasADi's buffer interface is called."""
+    import numpy
+
+    return bound(program_of(f).compile(), [numpy.array([POINT]), numpy.zeros(1), numpy.zeros(1)])
+
+
+def bound(compiled, arrays):
+    call, slope = compiled.bind(*arrays), arrays[-1]
+
+    def run():
+        call()
+        return slope[0]
+
+    return run
+
+
+def llvm_floor(f):
+    """The same sums and products, written out for LLVM by hand: Horner's rule and the sum of powers, nothing else."""
+    import numpy
+
+    from tapegrad.compile import llvm
+    from tapegrad.scalar.compiled import CompiledProgram
+    from tapegrad.scalar.native import Native
+
+    if f not in (horner, powers):
+        raise NotImplementedError("only polynomials are written out")
+    code = llvm.compiled(straight_line(f), optimise=3, passes=3, wide=False)
+    native = Native(code.address("run"), code, inputs=1, values=1, slopes=1, weights=0, slots=0, lanes=1, points=1)
+    compiled = CompiledProgram(program_of(f), lambda _: native, dict)
+    return bound(compiled, [numpy.array([POINT]), numpy.zeros(1), numpy.zeros(1)])
+
+
+def straight_line(f):
+    """Value and derivative in one function of LLVM's, operation by operation."""
+    lines, used = [], 0
+
+    def put(op, a, b):
+        nonlocal used
+        used += 1
+        lines.append(f"%t{used} = {op} double {a}, {b}")
+        return f"%t{used}"
+
+    total = power = None
+    kept = []  # what backward needs again: totals of Horner's rule, powers of the sum
+    for c in COEFFICIENTS:
+        number = f"0x{struct.unpack('<Q', struct.pack('<d', c))[0]:016X}"
+        if f is horner:
+            kept.append(total)
+            total = number if total is None else put("fadd", put("fmul", total, "%x"), number)
+        else:
+            term = number if power is None else put("fmul", number, power)
+            total = term if total is None else put("fadd", total, term)
+            kept.append((number, power))
+            power = "%x" if power is None else put("fmul", power, "%x")
+    slope = adjoint = None
+    if f is horner:
+        for before in reversed(kept[1:]):
+            share = before if adjoint is None else put("fmul", adjoint, before)
+            slope = share if slope is None else put("fadd", slope, share)
+            adjoint = "%x" if adjoint is None else put("fmul", adjoint, "%x")
+    else:
+        for number, before in reversed(kept[:-1]):
+            following = COEFFICIENTS[kept.index((number, before)) + 1]
+            number = f"0x{struct.unpack('<Q', struct.pack('<d', following))[0]:016X}"
+            adjoint = number if adjoint is None else put("fadd", put("fmul", adjoint, "%x"), number)
+            share = adjoint if before is None else put("fmul", adjoint, before)
+            slope = share if slope is None else put("fadd", slope, share)
+    return (
+        "define i32 @run(ptr noalias %xs, ptr noalias %v, ptr noalias %g, ptr %w, i64 %n) {\n"
+        "%x = load double, ptr %xs\n" + "\n".join(lines) + f"\nstore double {total}, ptr %v\n"
+        f"store double {slope}, ptr %g\nret i32 0\n}}\n"
+    )
+
+
 def xad_fresh(f):
     """As its documentation shows: a tape in a with statement."""
     import xad.adj_1st
@@ -195,12 +274,21 @@ def autograd(f):
 
 
 def casadi(f):
+    return casadi_buffers(f, {})
+
+
+def casadi_in_c(f):
+    """Its generated code, compiled by the C compiler that is there: its option `jit`."""
+    return casadi_buffers(f, IN_C)
+
+
+def casadi_buffers(f, options):
     import casadi
     import numpy
 
     x = casadi.SX.sym("x")
     y = f(x, casadi.sin)
-    function = casadi.Function("f", [x], [y, casadi.gradient(y, x)])
+    function = casadi.Function("f", [x], [y, casadi.gradient(y, x)], options)
     buffer, evaluate = function.buffer()
     point, value, slope = numpy.array([POINT]), numpy.zeros(1), numpy.zeros(1)
     buffer.set_arg(0, memoryview(point))
@@ -236,16 +324,20 @@ def jax_jit(f):
     return lambda: both(POINT)[1].block_until_ready()
 
 
+IN_C = {"jit": True, "compiler": "shell", "jit_options": {"compiler": "cc", "flags": ["-O3", "-march=native"]}}
 ENGINES = {
     "floats": floats,
     "tapegrad fresh tape": tapegrad_fresh,
     "tapegrad reused tape": tapegrad_reused,
     "tapegrad program": tapegrad_program,
+    "tapegrad compiled": tapegrad_compiled,
+    "LLVM by hand": llvm_floor,
     "xad fresh tape": xad_fresh,
     "xad reused tape": xad_reused,
     "micrograd": micrograd,
     "autograd": autograd,
     "casadi": casadi,
+    "casadi in C": casadi_in_c,
     "torch": torch,
     "jax.jit": jax_jit,
 }
@@ -279,6 +371,7 @@ STATEMENTS = {
     ),
 }
 BATCH = "tapegrad batch"
+COMPILED = "tapegrad compiled code"
 DEFINE_BY_RUN = ["xad fresh tape", "xad reused tape", "micrograd", "autograd", "torch"]
 
 CHAINS = {
@@ -308,6 +401,10 @@ def measure(engine):
     """The floors of one engine, in this process; a string where there is none."""
     if engine == BATCH:
         return measure_batch()
+    if engine == COMPILED:
+        return measure_compiled()
+    if engine.startswith("hvp "):
+        return measure_hvp(engine)
     found = {}
     for name, f in WORK.items():
         try:
@@ -374,6 +471,131 @@ def measure_batch():
     return found
 
 
+def measure_compiled():
+    """Batches of machine code, and how long compiling takes."""
+    import numpy
+
+    import tapegrad
+
+    points = numpy.linspace(0.5, POINT, POINTS)
+    found = {}
+    for name, f in WORK.items():
+        program = program_of(f)
+        compiled = program.compile()
+        for threads in (1, 2):
+            found[f"{name}, {threads} threads"] = floor_ns(partial(compiled.batch, points, threads=threads)) / POINTS
+        found[f"{name}, instructions"] = program.stats().instrs
+    for function in CHAINS:
+        found[f"{function}, batch"] = floor_ns(partial(chain_of(function).compile().batch, points)) / POINTS
+    for count in COMPILED_SIZES:
+        tape = tapegrad.Tape()
+        x = y = tape.var(0.5)
+        for k in range(count // 4):  # four instructions of the derivative program for each
+            y = y * x + (1.0 + 1.0 / (k + 2))
+        program = tape.freeze(x, y)
+        instructions = program.gradient(with_values=True).stats().instrs
+        start = time.perf_counter_ns()
+        program.compile("value_and_grad")
+        found[f"compile {count}"] = (time.perf_counter_ns() - start) / instructions
+    return found
+
+
+def rosenbrock(xs):
+    total = 0.0
+    for x, following in itertools.pairwise(xs):
+        bend, away = following - x * x, 1.0 - x
+        total = total + (100.0 * (bend * bend) + away * away)
+    return total
+
+
+def measure_hvp(engine):
+    """A Hessian-vector product of Rosenbrock's function, as each engine does it best."""
+    import numpy
+
+    draw = numpy.random.default_rng(0)
+    x, along = draw.uniform(0.5, 1.5, ROSENBROCK), draw.uniform(-1.0, 1.0, ROSENBROCK)
+    try:
+        run = HVP[engine](x, along)
+        slopes = run()
+        step = 1e-6
+        ahead, behind = (gradient_of_rosenbrock(x + sign * step * along) for sign in (1, -1))
+        assert numpy.allclose(slopes, (ahead - behind) / (2 * step), rtol=1e-4, atol=1e-4), "wrong product"
+        return {"hvp": floor_ns(run)}
+    except Exception as error:
+        return {"hvp": reason(error)}
+
+
+def gradient_of_rosenbrock(x):
+    import numpy
+
+    slope = numpy.zeros_like(x)
+    bend = x[1:] - x[:-1] ** 2
+    slope[:-1] += -400.0 * bend * x[:-1] - 2.0 * (1.0 - x[:-1])
+    slope[1:] += 200.0 * bend
+    return slope
+
+
+def hvp_compiled(x, along):
+    import numpy
+
+    import tapegrad
+
+    tape = tapegrad.Tape()
+    xs = [tape.var(number) for number in x]
+    program = tape.freeze(xs, rosenbrock(xs)).gradient().tangent()
+    product = numpy.zeros(len(x))
+    call = program.compile().bind(numpy.concatenate([x, along]), product)
+
+    def run():
+        call()
+        return product
+
+    return run
+
+
+def hvp_casadi(x, along, options=None):
+    import casadi
+    import numpy
+
+    xs, v = casadi.SX.sym("x", len(x)), casadi.SX.sym("v", len(x))
+    y = rosenbrock(casadi.vertsplit(xs))
+    product = casadi.jtimes(casadi.gradient(y, xs), xs, v)
+    function = casadi.Function("f", [xs, v], [casadi.densify(product)], options or {})
+    buffer, evaluate = function.buffer()
+    result = numpy.zeros(len(x))
+    buffer.set_arg(0, memoryview(x))
+    buffer.set_arg(1, memoryview(along))
+    buffer.set_res(0, memoryview(result))
+
+    def run(_kept=(function, buffer)):
+        evaluate()
+        return result
+
+    return run
+
+
+def hvp_jax(x, along):
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+
+    def f(x):
+        bend, away = x[1:] - x[:-1] ** 2, 1.0 - x[:-1]
+        return (100.0 * bend**2 + away**2).sum()
+
+    compute = jax.jit(lambda x, v: jax.jvp(jax.grad(f), (x,), (v,))[1])
+    x, along = jax.numpy.asarray(x), jax.numpy.asarray(along)
+    return lambda: compute(x, along).block_until_ready()
+
+
+HVP = {
+    "hvp compiled": hvp_compiled,
+    "hvp casadi": hvp_casadi,
+    "hvp casadi in C": lambda x, along: hvp_casadi(x, along, IN_C),
+    "hvp jax.jit": hvp_jax,  # on arrays: a thousand numbers one by one take it minutes to compile
+}
+
+
 # ---- all of them -------------------------------------------------------------------------------------------------
 
 
@@ -382,7 +604,7 @@ def spawn(engine):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        return dict.fromkeys(TITLES, f"failed: {last[:60]}")
+        return dict.fromkeys([*TITLES, "hvp"], f"failed: {last[:60]}")
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -416,6 +638,18 @@ def show(floors):
     for name in ("horner", "powers"):
         one, two = (batch[f"{name}, {threads} threads"] for threads in (1, 2))
         print(f"{name:24}{one / batch[f'{name}, instructions']:12.3f}{one / two:11.2f}×")
+    print(f"\ncompiled batches of {POINTS} points, value and gradient\n{'':24}{'ns/op/point':>12}{'2 threads':>12}")
+    code = floors[COMPILED]
+    for name in ("horner", "powers"):
+        one, two = (code[f"{name}, {threads} threads"] for threads in (1, 2))
+        print(f"{name:24}{one / code[f'{name}, instructions']:12.3f}{one / two:11.2f}×")
+    print("\ncompiling, µs an instruction")
+    for count in COMPILED_SIZES:
+        print(f"{count:<24}{code[f'compile {count}'] / 1e3:12.1f}")
+    print(f"\nHessian-vector product of Rosenbrock's function of {ROSENBROCK} numbers\n{'':24}{'µs':>12}")
+    for engine in HVP:
+        value = floors[engine]["hvp"]
+        print(f"{engine:24}{value if isinstance(value, str) else f'{value / 1e3:12.3f}'}")
     print(f"\nchains of {DEPTH} functions, a point\n{'':24}{'one by one µs':>16}{'batch µs':>12}{'faster':>10}")
     for function in CHAINS:
         one, many = batch[f"{function}, one by one"], batch[f"{function}, batch"]
@@ -454,6 +688,49 @@ def targets(floors):
     for function in CHAINS:
         ratio = batch[f"{function}, one by one"] / batch[f"{function}, batch"]
         yield f"batch, {function}: ≥ 3 × faster than one point at a time", f"{ratio:.1f} ×", ratio >= 3.0
+    yield from compiled_targets(floors)
+
+
+def compiled_targets(floors):
+    """What machine code promises."""
+    compiled, code = floors["tapegrad compiled"], floors[COMPILED]
+    for peer in ("casadi", "casadi in C"):
+        for name in WORK:
+            yield ahead(f"compiled, {name}: ahead of {peer}", compiled[name], floors[peer][name])
+    for name in ("horner", "powers"):
+        promise = f"compiled, {name}: ≤ 1.3 × LLVM by hand"
+        yield ahead(promise, compiled[name], floors["LLVM by hand"][name], 1.3)
+    yield ahead("compiled, x*x + sin(x) in bound arrays: ≤ 80 ns", compiled["expression"], 80.0)
+    for name in ("horner", "powers"):
+        one, two = (code[f"{name}, {threads} threads"] for threads in (1, 2))
+        each = one / code[f"{name}, instructions"]
+        yield f"compiled batch, {name}: ≤ 0.25 ns per operation and point", f"{each:.3f} ns", each <= 0.25
+        yield f"compiled batch, {name}: ≥ 1.8 × faster on two threads", f"{one / two:.2f} ×", one / two >= 1.8
+    for count in (COMPILED_SIZES[0], COMPILED_SIZES[-1]):
+        each = code[f"compile {count}"] / 1e3
+        yield f"compiling {count} instructions: ≤ 100 µs each", f"{each:.1f} µs", each <= 100.0
+    low, high = exponent([code[f"compile {count}"] * count for count in COMPILED_SIZES])
+    yield "compiling: exponent below 1.1", f"{low:.2f} to {high:.2f}", high < 1.1
+    for peer in list(HVP)[1:]:
+        yield ahead(f"hvp of Rosenbrock: ahead of {peer[4:]}", floors["hvp compiled"]["hvp"], floors[peer]["hvp"])
+
+
+def ahead(promise, ours, limit, factor=1.0):
+    """Whether our time is within a multiple of another."""
+    for value in (ours, limit):
+        if isinstance(value, str):
+            return promise, value, None
+    return promise, f"{ours:.0f} ns, {ours / limit:.2f} ×", ours <= factor * limit
+
+
+def exponent(times):
+    """Of time against size: the 95 % interval of the slope of the logarithms."""
+    import numpy
+    from scipy import stats
+
+    fit = stats.linregress(numpy.log(COMPILED_SIZES), numpy.log(times))
+    half = stats.t.ppf(0.975, len(times) - 2) * fit.stderr
+    return fit.slope - half, fit.slope + half
 
 
 def main():
@@ -465,7 +742,7 @@ def main():
     if options.worker:
         print(json.dumps(measure(options.worker)))
         return
-    engines = [*ENGINES, BATCH]
+    engines = [*ENGINES, BATCH, COMPILED, *HVP]
     rounds = {engine: [] for engine in engines}
     for number in range(options.rounds):
         for engine in engines:

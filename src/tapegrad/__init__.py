@@ -18,6 +18,7 @@ from tapegrad.errors import (
     TapeMismatchError,
     TraceError,
 )
+from tapegrad.scalar.compiled import CompiledProgram
 from tapegrad.scalar.conditions import Condition
 from tapegrad.scalar.functions import *  # noqa: F403  every operation that has a rule
 from tapegrad.scalar.functions import __all__ as _operations
@@ -32,6 +33,7 @@ from tapegrad.tensor.tensor import Tensor
 from tapegrad.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 
 __all__ = [
+    "CompiledProgram",
     "Condition",
     "ConstantError",
     "ConversionError",

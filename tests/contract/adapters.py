@@ -7,6 +7,7 @@ from gradmark.engines import discovery
 # What each has, so that collecting the tests imports no engine; a test holds every engine to it.
 SCALARS_ONLY = {
     "python-floats",
+    "tapegrad:compiled",
     "tapegrad:fresh",
     "tapegrad:plain",
     "tapegrad:program",

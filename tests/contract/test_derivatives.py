@@ -20,6 +20,7 @@ HAVE = {
     "finite-difference": FUNCTIONAL,
     "tapegrad": FUNCTIONAL,
     "tapegrad:jit": FUNCTIONAL,
+    "tapegrad:compiled": ["gradient", "jvp", "vjp", "hvp"],
     "tapegrad:program": ["gradient", "jvp", "vjp", "hvp", "sparse-jacobian", "sparse-hessian"],
     "manual": ["gradient", "jvp", "hvp", "sparse-jacobian", "sparse-hessian"],
     "torch": FUNCTIONAL,

@@ -27,6 +27,7 @@ BUILT_IN = {
     "numpy": "gradmark.engines.numpy_arrays:NumpyArrays",
     "finite-difference": "gradmark.engines.finite_difference:FiniteDifference",
     "tapegrad": "gradmark.engines.tapegrad:Tapegrad",
+    "tapegrad:compiled": "gradmark.engines.tapegrad:TapegradCompiled",
     "tapegrad:fresh": "gradmark.engines.tapegrad:TapegradFresh",
     "tapegrad:jit": "gradmark.engines.tapegrad:TapegradJit",
     "tapegrad:plain": "gradmark.engines.tapegrad:TapegradPlain",

@@ -14,6 +14,8 @@ from tapegrad.compile.lowering import PREDICATES, Lowering, operation_text
 # Nodes of a chunk. What crosses from one to the next is stored and loaded, as registers that run out are anyway. With
 # 1,000, LLVM took three times as long for each instruction, and the code was no faster.
 CHUNK = 150
+# LLVM's passes take pow(2, x) for exp2(x), which gives other bits, unless they are told to leave functions alone.
+ATTRIBUTES = 'nounwind noinline "no-builtins"'
 POINTERS = "ptr noalias %x, ptr noalias %v, ptr noalias %g, ptr noalias %w"
 
 
@@ -112,7 +114,7 @@ class Writer:
 
     def _function(self, chunk: Chunk) -> str:
         graph, layout, kind = self.graph, self.layout, self.lowering.kind
-        lines = [f"define internal i32 @chunk{chunk.number}({POINTERS}) nounwind noinline {{\n"]
+        lines = [f"define internal i32 @chunk{chunk.number}({POINTERS}) {ATTRIBUTES} {{\n"]
         names: dict[int, str] = {}
         inputs = {place: index for index, place in enumerate(graph.inputs)}
 

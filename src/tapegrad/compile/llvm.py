@@ -153,6 +153,12 @@ def compiled(
         return code
 
 
+def forget() -> None:
+    """Forgets what was compiled: the next request compiles anew. What is in use stays in use."""
+    with _lock:
+        _kept.clear()
+
+
 def object_file(text: str, optimise: int, passes: int | None, wide: bool = True) -> bytes:
     """An object file of the module."""
     llvm = binding()
@@ -163,6 +169,7 @@ def object_file(text: str, optimise: int, passes: int | None, wide: bool = True)
     module.data_layout = str(generator.target_data)
     if passes is not None:
         options = llvm.create_pipeline_tuning_options(speed_level=passes)
+        options.slp_vectorization = True  # single numbers that are computed alike become vectors
         builder = llvm.create_pass_builder(generator, options)
         builder.getModulePassManager().run(module, builder)
     return bytes(generator.emit_object(module))

@@ -71,7 +71,9 @@ def vector_symbol(function: str, dtype: str, lanes: int) -> tuple[str, int] | No
 
 
 def vector_library() -> str:
-    """Which vector maths machine code uses on this machine."""
+    """Which vector maths machine code uses on this machine; "interpreted" where there is no machine code."""
+    if llvm.binding() is None:
+        return "interpreted"
     found = vector_symbol("exp", "float64", 64)
     return f"libmvec, {found[1] * 64} bits" if found else "one lane at a time"
 

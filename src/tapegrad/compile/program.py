@@ -11,28 +11,33 @@ from typing import TYPE_CHECKING
 
 from tapegrad.compile import llvm, maths
 from tapegrad.compile.instructions import graph_of
-from tapegrad.compile.kernels import kernel
+from tapegrad.compile.kernels import CHUNK, kernel
 from tapegrad.scalar.compiled import CompiledProgram
 from tapegrad.scalar.native import Native
 
 if TYPE_CHECKING:
     from tapegrad.scalar.program import Program
 
-# Up to so many nodes LLVM optimises instructions as well as it can, at 40 to 80 µs each; beyond, it spends 8, and the
-# code takes 1.15 times as long.
-MOST_OPTIMISED = 5000
+# Up to so many nodes LLVM takes some trouble over each instruction, 30 to 80 µs; beyond, it spends 10, and the code
+# takes 1.2 to 1.7 times as long.
+MOST_OPTIMISED = 50_000
 # In batches the difference is not to be seen above some hundred.
 MOST_OPTIMISED_IN_BATCHES = 500
+# With so many inputs much is computed alike for each of them, which LLVM's passes put into vectors: a Hessian-vector
+# product of Rosenbrock's function took 0.7 of the time. Where there is nothing to find they cost 30 µs an instruction.
+FEWEST_ALIKE = 16
+CHUNK_ALIKE = 300  # so that more of it is seen together
 BLOCK = 32  # points of a block, as in kernels.h
 
 
 @dataclass(frozen=True, slots=True)
 class KernelStats:
-    """One kernel: nodes of its graph, bytes of machine code, seconds to make it, and whether it was compiled now
-    ("compiled") or found on disk ("disk")."""
+    """One kernel: nodes of its graph, bytes of machine code and of what it keeps between its chunks, seconds to make
+    it, and whether it was compiled in this process ("compiled") or found on disk ("disk")."""
 
     nodes: int
     nbytes: int
+    kept_bytes: int
     seconds: float
     origin: str
 
@@ -69,11 +74,15 @@ class Compiler:
         lanes = 2 * llvm.machine().lanes("float64") if many else 1  # two vectors, so that one need not wait for itself
         points = BLOCK if many else 1
         graph = graph_of(source)
-        module = kernel(graph, stats.outputs, lanes, points)
-        most = MOST_OPTIMISED_IN_BATCHES if many else MOST_OPTIMISED
-        optimise = 2 if len(graph.nodes) <= most else 0
-        code = llvm.compiled(module.text, optimise, folder=self.cache, wide=many)
-        self.kernels[name] = KernelStats(len(graph.nodes), code.nbytes, time.perf_counter() - start, code.origin)
+        many_nodes = len(graph.nodes) > (MOST_OPTIMISED_IN_BATCHES if many else MOST_OPTIMISED)
+        alike = not many and not many_nodes and len(graph.inputs) >= FEWEST_ALIKE
+        module = kernel(graph, stats.outputs, lanes, points, CHUNK_ALIKE if alike else CHUNK)
+        code = llvm.compiled(
+            module.text, 0 if many_nodes else 1, passes=2 if alike else None, folder=self.cache, wide=many
+        )
+        self.kernels[name] = KernelStats(
+            len(graph.nodes), code.nbytes, 8 * module.slots, time.perf_counter() - start, code.origin
+        )
         return Native(
             code.address("run"),
             code,
@@ -88,7 +97,7 @@ class Compiler:
 
     def stats(self) -> CompiledStats:
         """What was made."""
-        return CompiledStats(dict(self.kernels), maths.vector_library() if llvm.binding() else "interpreted")
+        return CompiledStats(dict(self.kernels), maths.vector_library())
 
 
 def compiled(program: "Program", kernels: Sequence[str], cache: str | PathLike[str] | None) -> CompiledProgram:

@@ -1,15 +1,14 @@
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, SupportsIndex, TypeAlias, final, overload
+from typing import Any, Literal, SupportsIndex, final, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tapegrad.compile import KernelName
 from tapegrad.compile.program import CompiledStats
 from tapegrad.scalar.native import Native
 from tapegrad.scalar.program import Program
 from tapegrad.scalar.variables import Number, Var
-
-Kernel: TypeAlias = Literal["value", "value_and_grad", "batch_value", "batch"]
 
 @final
 class CompiledProgram:
@@ -25,7 +24,7 @@ class CompiledProgram:
     def bind(
         self, x: NDArray[np.float64], value: NDArray[np.float64], gradient: NDArray[np.float64] | None = None
     ) -> Bound: ...
-    def prepare(self, *kernels: Kernel) -> None: ...
+    def prepare(self, *kernels: KernelName) -> None: ...
     def stats(self) -> CompiledStats: ...
     @property
     def program(self) -> Program: ...

@@ -1,5 +1,6 @@
 """Compiled programs: called like programs, with the same results and the same errors."""
 
+import itertools
 import os
 import threading
 from functools import partial
@@ -35,7 +36,12 @@ def equal(got, expected):
 @pytest.fixture
 def short_chunks(monkeypatch):
     """Code cut after every third node."""
-    monkeypatch.setattr(program, "kernel", partial(kernels.kernel, chunk=3))
+    cut(monkeypatch, 3)
+
+
+def cut(monkeypatch, chunk):
+    monkeypatch.setattr(program, "CHUNK", chunk)
+    monkeypatch.setattr(program, "CHUNK_ALIKE", chunk)
 
 
 FORMS = {
@@ -99,6 +105,15 @@ def test_every_derivative_is_a_program_that_compiles(short_chunks):
         given = [*point, *along, *along, *along][: derivative.stats().inputs]
         given += [0.5] * (derivative.stats().inputs - len(given))
         equal(derivative.compile()(given), derivative(given))
+
+
+def test_what_is_computed_alike_for_many_inputs():
+    """By vector instructions, which give the same bits."""
+    source = frozen(lambda *xs: sum(a * b - tapegrad.sin(a) / b for a, b in itertools.pairwise(xs)), *[0.5] * 20)
+    point = np.linspace(0.1, 2.0, 20)
+    equal(source.compile().value_and_grad(point), source.value_and_grad(point))
+    hvp = source.gradient().tangent()
+    equal(hvp.compile()([*point, *point]), hvp([*point, *point]))
 
 
 # ---- guards ------------------------------------------------------------------------------------------------------
@@ -274,13 +289,16 @@ def test_kernels_are_compiled_when_they_are_needed():
 
 
 def test_the_same_code_is_made_once_in_a_process(monkeypatch):
-    monkeypatch.setattr(llvm, "_kept", type(llvm._kept)())  # not full of what other tests compiled
+    monkeypatch.setattr(llvm, "_kept", type(llvm._kept)())
     tape = Tape()
     x = tape.var(1.0)
     sources = [tape.freeze(x, x * 1.2345678), tape.freeze(x, x * 1.2345678)]
-    before = len(llvm._kept)
     assert [source.compile()(2.0) for source in sources] == [2.4691356, 2.4691356]
-    assert len(llvm._kept) == before + 1
+    assert len(llvm._kept) == 1
+    monkeypatch.setattr(llvm, "MOST_KEPT", 2)
+    compiled = [tape.freeze(x, x * number).compile("value") for number in (1.5, 2.5, 3.5)]
+    assert len(llvm._kept) == 2
+    assert [program(2.0) for program in compiled] == [3.0, 5.0, 7.0]
 
 
 def test_code_is_kept_on_disk_where_it_is_asked_for(tmp_path, monkeypatch):
@@ -332,8 +350,8 @@ NUMBERS = st.one_of(
 
 @pytest.mark.slow
 @settings(max_examples=GRAPHS, deadline=None)
-@given(graphs(), st.lists(NUMBERS, min_size=6, max_size=6), st.sampled_from([3, kernels.CHUNK]))
-def test_random_programs(graph, numbers, chunk):
+@given(graphs(), st.lists(NUMBERS, min_size=6, max_size=6), st.sampled_from([3, kernels.CHUNK]), st.booleans())
+def test_random_programs(graph, numbers, chunk, alike):
     """To second order, at ordinary and extreme points: the same bits at one point; in batches close, nan where nan."""
     inputs, steps = graph
     tape = Tape()
@@ -342,7 +360,8 @@ def test_random_programs(graph, numbers, chunk):
     hvp = source.gradient().tangent()
     point, along = numbers[: len(inputs)], numbers[3 : 3 + len(inputs)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(program, "kernel", partial(kernels.kernel, chunk=chunk))
+        cut(patch, chunk)
+        patch.setattr(program, "FEWEST_ALIKE", 1 if alike else 100)
         compiled = source.compile()
         for given_point in (inputs, point):
             equal(compiled.value_and_grad(given_point), source.value_and_grad(given_point))

@@ -1,5 +1,5 @@
-"""tapegrad, the reference engine: tensors, a reused tape, a fresh one, a program, machine code of programs and tensors, a
-tape to read, and a variant for hypotheses. The files of this folder are the only ones of the laboratory that import it."""
+"""tapegrad, the reference engine: tensors, a reused tape, a fresh one, a program, machine code of both, a tape to read,
+and a variant for hypotheses. The files of this folder are the only ones of the laboratory that import it."""
 
 from gradmark.engines.tapegrad.jit import TapegradJit
 from gradmark.engines.tapegrad.operations import operations

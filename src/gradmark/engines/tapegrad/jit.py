@@ -7,10 +7,11 @@ from typing import Any
 import tapegrad
 from gradmark.engines.protocol import Capabilities, Derivative, Session, namespace
 from gradmark.engines.tapegrad.transforms import MODES, functional_session
-from gradmark.records import Param
+from gradmark.records import Param, TapeSize
 from gradmark.records.derivative import USUAL_DERIVATIVE
 from gradmark.workloads.vocabulary import TENSOR_FUNCTIONS
 from gradmark.workloads.workload import Workload
+from tapegrad import compile as compiling
 from tapegrad import tensor
 
 GRADIENT = Derivative()
@@ -44,7 +45,8 @@ class TapegradJit:
         if derivative.name != USUAL_DERIVATIVE:
             eager = functional_session(workload, inputs, params, derivative, tapegrad.jit)
             return replace(eager, primal=lambda: primal(*inputs))
-        both = tapegrad.jit(tapegrad.value_and_grad(f, tuple(active)))
+        derive = tapegrad.value_and_grad(f, tuple(active))
+        both = tapegrad.jit(derive)
         gradients: Any = None
 
         def total() -> Any:
@@ -55,4 +57,19 @@ class TapegradJit:
         def forward() -> Any:
             return primal(*inputs)
 
-        return Session(primal=forward, forward=forward, total=total, gradients=lambda: list(gradients))
+        def compile_anew() -> None:
+            compiling.forget()
+            tapegrad.jit(derive).report(*inputs)
+
+        def size() -> TapeSize:
+            report = both.report(*inputs)
+            return TapeSize(instructions=report.operations, saved_bytes=report.temporary_bytes)
+
+        return Session(
+            primal=forward,
+            forward=forward,
+            total=total,
+            gradients=lambda: list(gradients),
+            tape=size,
+            phases={"compile": compile_anew},  # tracing and compiling, as a new process would
+        )

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from tapegrad.compile.fusion import view_of
+from tapegrad.compile.fusion import is_splat, view_of
 from tapegrad.compile.operations import UFUNCS, axes_of, loop_dtypes
 from tapegrad.compile.symbol import (
     Node,
@@ -144,6 +144,35 @@ def taken_apart(index: Any, operands: list[Node]) -> Any:
         operands.append(node_of(index))
         return Place(len(operands) - 1)
     return index.item() if isinstance(index, numpy.generic) else index
+
+
+def side_by_side(node: Node) -> tuple[tuple[Node, ...], int] | None:
+    """Parts that were added to zeros one after the other and fill an axis, in order, and that axis; None if they are
+    anything else. That is what the gradients of an array's slices come to."""
+    shape, parts, axis = node.shape, {}, None
+    while node.op == "add_at" and node.settings[1]:
+        index = node.settings[0] if type(node.settings[0]) is tuple else (node.settings[0],)
+        if len(index) > len(shape) or not all(type(part) is slice and part.step in (None, 1) for part in index):
+            return None
+        reach = [part.indices(n)[:2] for part, n in zip(index, shape, strict=False)]
+        cut = [k for k, (start, end) in enumerate(reach) if (start, end) != (0, shape[k])]
+        value = node.operands[1]
+        if len(cut) != 1 or axis not in (None, cut[0]) or value.shape[cut[0] : cut[0] + 1] == ():
+            return None
+        axis = cut[0]
+        start, end = reach[axis]
+        if value.shape != (*shape[:axis], end - start, *shape[axis + 1 :]) or start in parts:
+            return None
+        parts[start] = value
+        node = node.operands[0]
+    if axis is None or number_of(node) != 0 or not is_splat(node):
+        return None
+    end = 0
+    for start in sorted(parts):
+        if start != end:
+            return None
+        end += parts[start].shape[axis]
+    return (tuple([parts[start] for start in sorted(parts)]), axis) if end == shape[axis] else None
 
 
 class StagingNamespace(Staging):
@@ -310,7 +339,14 @@ class StagingNamespace(Staging):
     def add_at(self, x: Any, value: Any, index: Any, once: bool) -> Symbol:
         operands = [node_of(x), cast(value, x.dtype)]
         settings = taken_apart(index, operands)
-        return made("add_at", tuple(operands), (settings, once))
+        symbol = made("add_at", tuple(operands), (settings, once))
+        parts = side_by_side(symbol.node)
+        if parts is None:
+            return symbol
+        numbers = {repr(number_of(part)) for part in parts[0]}
+        if len(numbers) == 1 and number_of(parts[0][0]) is not None:
+            return Symbol(filled(symbol.shape, number_of(parts[0][0]), symbol.dtype))
+        return made("concatenate", *parts)
 
     def astype(self, x: Any, dtype: Any) -> Any:
         return x if x.dtype == dtype else Symbol(cast(x, numpy.dtype(dtype)))

@@ -305,3 +305,14 @@ def test_memory_is_not_shared_while_it_is_still_read():
     f = tapegrad.hessian(loss)
     for got in (tapegrad.jit(f)(weights, features, signs) for _ in range(2)):
         np.testing.assert_allclose(got, f(weights, features, signs), rtol=1e-13)
+
+
+def test_gradients_of_slices_are_put_side_by_side():
+    x, w = drawn(4, 9), drawn(4, 3, seed=1)
+
+    def gates(x):
+        return (tensor.tanh(x[:, 3:6]) * tensor.sigmoid(x[:, :3]) + x[:, 6:] * w).sum()
+
+    agree(tapegrad.value_and_grad(gates), x, interpreted=["concatenate"])
+    agree(tapegrad.value_and_grad(lambda x: (x[:, 3:6] * x[:, :3]).sum()), x, interpreted=["add_at", "add_at"])
+    agree(tapegrad.value_and_grad(lambda x: sum(part.sum() for part in tensor.split(x, 3, 1))), x, interpreted=[])

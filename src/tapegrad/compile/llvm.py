@@ -70,7 +70,10 @@ def machine() -> Machine:
     llvm = binding()
     features = llvm.get_host_cpu_features()
     # An override for tests, and for machines on which wide vectors lower the clock: 128, 256 or 512.
-    most = int(os.environ.get("TAPEGRAD_VECTOR_BITS", "512"))
+    asked = os.environ.get("TAPEGRAD_VECTOR_BITS", "512")
+    if asked not in ("128", "256", "512"):
+        raise InputError(f"expected TAPEGRAD_VECTOR_BITS to be 128, 256 or 512, got {asked!r}")
+    most = int(asked)
     widths = [(512, "avx512f"), (256, "avx2"), (128, "sse2"), (128, "neon")]
     bits = next((bits for bits, feature in widths if bits <= most and features.get(feature)), 128)
     return Machine(llvm.get_default_triple(), llvm.get_host_cpu_name(), features.flatten(), bits)

@@ -18,14 +18,15 @@ from tapegrad.scalar.native import Native
 if TYPE_CHECKING:
     from tapegrad.scalar.program import Program
 
-# Up to so many nodes LLVM takes some trouble over each instruction, 30 to 80 µs; beyond, it spends 10, and the code
-# takes 1.2 to 1.7 times as long.
-MOST_OPTIMISED = 50_000
+# Up to so many nodes LLVM takes some trouble over each instruction, 30 to 100 µs, most of it over the choices in live
+# products; beyond, it spends 10, and the code takes 1.2 times as long.
+MOST_OPTIMISED = 6000
 # In batches the difference is not to be seen above some hundred.
 MOST_OPTIMISED_IN_BATCHES = 500
 # With so many inputs much is computed alike for each of them, which LLVM's passes put into vectors: a Hessian-vector
 # product of Rosenbrock's function took 0.7 of the time. Where there is nothing to find they cost 30 µs an instruction.
 FEWEST_ALIKE = 16
+MOST_ALIKE = 50_000  # nodes
 CHUNK_ALIKE = 300  # so that more of it is seen together
 BLOCK = 32  # points of a block, as in kernels.h
 
@@ -74,12 +75,12 @@ class Compiler:
         lanes = 2 * llvm.machine().lanes("float64") if many else 1  # two vectors, so that one need not wait for itself
         points = BLOCK if many else 1
         graph = graph_of(source)
-        many_nodes = len(graph.nodes) > (MOST_OPTIMISED_IN_BATCHES if many else MOST_OPTIMISED)
-        alike = not many and not many_nodes and len(graph.inputs) >= FEWEST_ALIKE
+        alike = not many and len(graph.inputs) >= FEWEST_ALIKE
+        most = MOST_OPTIMISED_IN_BATCHES if many else MOST_ALIKE if alike else MOST_OPTIMISED
+        optimise = 1 if len(graph.nodes) <= most else 0
         module = kernel(graph, stats.outputs, lanes, points, CHUNK_ALIKE if alike else CHUNK)
-        code = llvm.compiled(
-            module.text, 0 if many_nodes else 1, passes=2 if alike else None, folder=self.cache, wide=many
-        )
+        passes = 2 if alike and optimise else None
+        code = llvm.compiled(module.text, optimise, passes, folder=self.cache, wide=many)
         self.kernels[name] = KernelStats(
             len(graph.nodes), code.nbytes, 8 * module.slots, time.perf_counter() - start, code.origin
         )

@@ -5,6 +5,7 @@ import ctypes
 import numpy as np
 import pytest
 
+import tapegrad
 from tapegrad.compile import llvm, maths
 
 pytest.importorskip("llvmlite", reason="needs llvmlite; `pip install 'gradmark[compile]'`")
@@ -50,3 +51,18 @@ def test_the_vector_library_is_named(monkeypatch):
     )
     monkeypatch.setattr(maths, "vector_symbol", lambda *_: None)
     assert maths.vector_library() == "one lane at a time"
+
+
+def test_vectors_no_wider_than_asked(monkeypatch):
+    llvm.machine.cache_clear()
+    try:
+        monkeypatch.setenv("TAPEGRAD_VECTOR_BITS", "128")
+        assert (llvm.machine().vector_bits, llvm.machine().lanes("float32")) == (128, 4)
+        llvm.machine.cache_clear()
+        monkeypatch.setenv("TAPEGRAD_VECTOR_BITS", "1024")
+        with pytest.raises(
+            tapegrad.InputError, match="expected TAPEGRAD_VECTOR_BITS to be 128, 256 or 512, got '1024'"
+        ):
+            llvm.machine()
+    finally:
+        llvm.machine.cache_clear()

@@ -201,6 +201,24 @@ def test_wrong_batches(points, threads):
     assert str(got.value) == str(expected.value)
 
 
+def test_masked_points_are_refused():
+    points = np.ma.masked_array(np.ones((3, 2)), mask=[[True, False]] * 3)
+    source = FORMS["several in, one out"]
+    with pytest.raises(tapegrad.InputError) as expected:
+        source.batch(points)
+    with pytest.raises(tapegrad.InputError) as got:
+        source.compile().batch(points)
+    assert str(got.value) == str(expected.value)
+
+
+def test_points_of_any_layout():
+    source = FORMS["several in, one out"]
+    points = np.random.default_rng(0).uniform(0.5, 2.0, (2, 80)).astype(np.float32)
+    for given_points in (points.T, points.T[::3], points.T.tolist()):
+        for got, expected in zip(source.compile().batch(given_points), source.batch(given_points), strict=True):
+            np.testing.assert_allclose(got, expected, rtol=1e-15)
+
+
 def test_threads_share_a_compiled_program():
     source = FORMS["several in, one out"]
     compiled = source.compile()

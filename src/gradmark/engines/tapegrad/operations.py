@@ -1,6 +1,7 @@
 """tapegrad's functions as workloads call them, and the size of its tapes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -12,7 +13,17 @@ from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS
 
 def operations(constant: Callable[[float], Any]) -> ModuleType:
     """tapegrad's functions, with constants made this way."""
-    return namespace({name: getattr(tapegrad, name, constant) for name in SCALAR_FUNCTIONS}, "tapegrad")
+    functions = {name: getattr(tapegrad, name, constant) for name in SCALAR_FUNCTIONS}
+    ops = namespace(functions, "tapegrad")
+
+    def gradient_of(f: Callable[..., Any], xs: Sequence[Any], mode: str) -> list[Any]:
+        if mode == "reverse":
+            return list(tapegrad.grad(partial(f, ops), tuple(range(len(xs))))(*xs))
+        units = [[float(k == place) for k in range(len(xs))] for place in range(len(xs))]
+        return [tapegrad.jvp(partial(f, ops), xs, unit)[1] for unit in units]
+
+    ops.gradient_of = gradient_of  # type: ignore[attr-defined]
+    return ops
 
 
 def size_of(tape: tapegrad.Tape) -> TapeSize:

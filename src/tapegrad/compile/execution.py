@@ -211,16 +211,16 @@ class Executable:
 
         if group.space is not None:
             try:
-                made: Kernel = kernel(f"kernel{len(texts)}", group, list(self.stored.values()))
+                loop: Kernel = kernel(f"kernel{len(texts)}", group, self.stored)
             except UnsupportedGroupError:
                 return False
-            texts.append(made.text)
-            definitions |= made.definitions
-            given = ", ".join(f"ptr {pointer(node)}" for node in made.arrays)
+            texts.append(loop.text)
+            definitions |= loop.definitions
+            given = ", ".join(f"ptr {pointer(node)}" for node in loop.arrays)
             scratch = writer.put("load ptr, ptr %table")
             comma = ", " if given else ""
             writer.say(f"call void @kernel{len(texts) - 1}({given}{comma}ptr {scratch})")
-            self.scratch = max(self.scratch, made.scratch_bytes)
+            self.scratch = max(self.scratch, loop.scratch_bytes)
             self.counts["kernels"] += 1
             return True
         (node,) = group.nodes

@@ -10,6 +10,7 @@ rounding error carried along), so that a sum is at least as exact as NumPy's pai
 """
 
 import math
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,9 @@ from tapegrad.compile.operations import REDUCTIONS
 from tapegrad.compile.symbol import Node
 
 CHUNK = 4096
+# A loop over more nodes than this hides the latency of its instructions by itself; several vectors in one go would only
+# be more to compile.
+LONG = 64
 MEMORY = {"float": "float", "double": "double", "i64": "i64", "i32": "i32", "i1": "i8"}
 BYTES = {"float": 4, "double": 8, "i64": 8, "i32": 4, "i1": 1}
 IDENTITY = {"sum": 0.0, "max": -math.inf, "min": math.inf}
@@ -57,12 +61,12 @@ def element_of(node: Node) -> str:
 class RowKernel:
     """One kernel while it is being written."""
 
-    def __init__(self, name: str, group: Group, stored: list[Node]):
+    def __init__(self, name: str, group: Group, stored: Container[int]):
         assert group.space is not None
         self.name = name
         self.group = group
         self.space = group.space
-        self.stored = [node for node in group.nodes if any(node is other for other in stored)]
+        self.stored = [node for node in group.nodes if id(node) in stored]
         self.writer = Writer()
         self.loads: dict[int, Access] = {}
         self._find_loads()
@@ -347,6 +351,8 @@ class RowKernel:
             reach = w.put(f"add i64 {start}, {CHUNK}")
             end = w.intrinsic("llvm.umin.i64", "i64", [("i64", reach), ("i64", str(length))])
         several = 4 if not any(n.op in DEAR for n in self._needed(sums + stores + kept)) else 2
+        if len(self.group.nodes) > LONG:
+            several = 1
         while several > 1 and several * lanes > length:
             several //= 2
         accumulators = {id(n): [self._accumulator(n.op, element_of(n)) for _ in range(several)] for n in row_sums}
@@ -685,8 +691,8 @@ class RowKernel:
             w.say(f"store {element} {value}, ptr {self.pointer[id(access.node)]}")
 
 
-def kernel(name: str, group: Group, stored: list[Node]) -> Kernel:
-    """The kernel of a group; stored: those of its nodes that others need."""
+def kernel(name: str, group: Group, stored: Container[int]) -> Kernel:
+    """The kernel of a group; stored: the identities of the nodes that others need."""
     return RowKernel(name, group, stored).written()
 
 

@@ -20,10 +20,10 @@ from tapegrad.compile.symbol import (
     constant,
     current,
     filled,
-    made,
     namespaces,
     node_of,
     number_of,
+    recorded,
 )
 from tapegrad.errors import TraceError
 from tapegrad.tensor.namespaces import Staging
@@ -49,7 +49,7 @@ def cast(value: Any, dtype: Any) -> Node:
     number = number_of(node)
     if number is not None:
         return filled(node.shape, number, dtype)
-    return made("astype", (node,), numpy.dtype(dtype)).node
+    return recorded("astype", (node,), numpy.dtype(dtype)).node
 
 
 def elementwise(name: str, *operands: Any) -> Symbol:
@@ -60,9 +60,9 @@ def elementwise(name: str, *operands: Any) -> Symbol:
     inner = unwrapped(nodes)
     if inner is not None:
         shape = numpy.broadcast_shapes(*[node.shape for node in nodes])
-        return namespaces[0].reshape(made(name, inner), shape)  # type: ignore[no-any-return]
+        return namespaces[0].reshape(recorded(name, inner), shape)  # type: ignore[no-any-return]
     shorter = simpler(name, nodes)
-    symbol = made(name, nodes) if shorter is None else Symbol(shorter)
+    symbol = recorded(name, nodes) if shorter is None else Symbol(shorter)
     if all(kind in (int, float) for kind in kinds) and len(kinds) > 1 and symbol.dtype.kind == "f":
         symbol.node.weak = True
     return symbol
@@ -94,7 +94,7 @@ def repeated(node: Node, shape: tuple[int, ...]) -> Node:
         return node
     if node.op == "broadcast_to" and not node.operands[0].shape:
         node = node.operands[0]
-    return made("broadcast_to", (node,), tuple(shape)).node
+    return recorded("broadcast_to", (node,), tuple(shape)).node
 
 
 def function(name: str) -> Any:
@@ -201,8 +201,8 @@ class StagingNamespace(Staging):
         nodes = (cast(condition, bool), cast(x, dtype), cast(y, dtype))
         inner = unwrapped(nodes)
         if inner is not None:
-            return self.reshape(made("where", inner), numpy.broadcast_shapes(*[node.shape for node in nodes]))
-        return made("where", nodes)
+            return self.reshape(recorded("where", inner), numpy.broadcast_shapes(*[node.shape for node in nodes]))
+        return recorded("where", nodes)
 
     def clip(self, x: Any, low: Any, high: Any) -> Symbol:
         for bound, name in ((low, "maximum"), (high, "minimum")):
@@ -232,7 +232,7 @@ class StagingNamespace(Staging):
         if number is not None and node.dtype.kind == "f":
             count = math.prod([node.shape[k] for k in axes]) if name == "sum" else 1
             return Symbol(filled(kept if keepdims else left, number * count, node.dtype))
-        symbol = made(name, (node,), axes) if axes else Symbol(node)
+        symbol = recorded(name, (node,), axes) if axes else Symbol(node)
         return self.reshape(symbol, kept if keepdims else left)
 
     def sum(self, x: Any, axis: Any = None, keepdims: bool = False) -> Symbol:
@@ -250,7 +250,7 @@ class StagingNamespace(Staging):
         return self.sum(x, axis, keepdims) / count  # type: ignore[no-any-return]
 
     def cumsum(self, x: Any, axis: int | None = None) -> Symbol:
-        return made("cumsum", (node_of(x),), axis)
+        return recorded("cumsum", (node_of(x),), axis)
 
     def dot(self, x: Any, y: Any) -> Symbol:
         return self.matmul(x, y)
@@ -262,15 +262,15 @@ class StagingNamespace(Staging):
             return self.sum(Symbol(right), -2 if len(right.shape) > 1 else 0)
         if dtype.kind == "f" and number_of(right) == 1 and len(right.shape) <= 2:  # rules sum so: BLAS is quick at it
             wide = self.sum(Symbol(left), -1, len(right.shape) == 2)
-            return wide if wide.shape[-1:] == right.shape[1:] else made("matmul", (left, right))
-        return made("matmul", (left, right))
+            return wide if wide.shape[-1:] == right.shape[1:] else recorded("matmul", (left, right))
+        return recorded("matmul", (left, right))
 
     def einsum(self, subscripts: str, *xs: Any, optimize: bool = False) -> Symbol:  # noqa: ARG002
         terms, arrow, wanted = subscripts.replace(" ", "").partition("->")
         labels = terms.split(",")
         if arrow and len(xs) == 2 and labels[0] == labels[1] and wanted == "".join(c for c in labels[0] if c in wanted):
             return self.sum(xs[0] * xs[1], tuple([k for k, c in enumerate(labels[0]) if c not in wanted]))
-        return made("einsum", tuple([node_of(x) for x in xs]), subscripts)
+        return recorded("einsum", tuple([node_of(x) for x in xs]), subscripts)
 
     def reshape(self, x: Any, shape: Any) -> Symbol:
         node = node_of(x)
@@ -283,9 +283,9 @@ class StagingNamespace(Staging):
             return Symbol(filled(wanted, number, node.dtype))
         if node.shape == wanted:
             return Symbol(node)
-        reshaped = made("reshape", (node,), wanted)
+        reshaped = recorded("reshape", (node,), wanted)
         if view_of(reshaped.node) is None:  # the numbers must be moved: a kernel does that, along with other work
-            return made("reshape", (made("copy", (node,)).node,), wanted)
+            return recorded("reshape", (recorded("copy", (node,)).node,), wanted)
         return reshaped
 
     def transpose(self, x: Any, axes: Any = None) -> Symbol:
@@ -299,7 +299,7 @@ class StagingNamespace(Staging):
         number = number_of(node)
         if number is not None:
             return Symbol(filled(tuple([node.shape[k] for k in order]), number, node.dtype))
-        return Symbol(node) if order == tuple(range(ndim)) else made("transpose", (node,), order)
+        return Symbol(node) if order == tuple(range(ndim)) else recorded("transpose", (node,), order)
 
     def broadcast_to(self, x: Any, shape: Any) -> Symbol:
         wanted = tuple(shape) if hasattr(shape, "__iter__") else (shape,)
@@ -313,10 +313,10 @@ class StagingNamespace(Staging):
 
     def concatenate(self, xs: Any, axis: int = 0) -> Symbol:
         dtype = self.result_type(*xs)
-        return made("concatenate", tuple([cast(x, dtype) for x in xs]), axis)
+        return recorded("concatenate", tuple([cast(x, dtype) for x in xs]), axis)
 
     def pad(self, x: Any, widths: Any) -> Symbol:
-        return made("pad", (node_of(x),), tuple([tuple(width) for width in widths]))
+        return recorded("pad", (node_of(x),), tuple([tuple(width) for width in widths]))
 
     def flip(self, x: Any, axis: int) -> Symbol:
         return self.getitem(x, (slice(None),) * (axis % x.ndim) + (slice(None, None, -1),))
@@ -324,29 +324,29 @@ class StagingNamespace(Staging):
     def getitem(self, x: Any, index: Any) -> Symbol:
         operands = [node_of(x)]
         settings = taken_apart(index, operands)
-        return made("slice" if shapes.is_basic(settings) else "getitem", tuple(operands), settings)
+        return recorded("slice" if shapes.is_basic(settings) else "getitem", tuple(operands), settings)
 
     def take_along_axis(self, x: Any, indices: Any, axis: int) -> Symbol:
-        return made("take_along_axis", (node_of(x), node_of(indices)), axis)
+        return recorded("take_along_axis", (node_of(x), node_of(indices)), axis)
 
     def put(self, x: Any, value: Any, index: Any) -> Symbol:
         operands = [node_of(x), cast(value, x.dtype)]
         if index is Ellipsis or (index == slice(None) and type(index) is slice):
             return Symbol(repeated(operands[1], x.shape))
         settings = taken_apart(index, operands)
-        return made("put", tuple(operands), settings)
+        return recorded("put", tuple(operands), settings)
 
     def add_at(self, x: Any, value: Any, index: Any, once: bool) -> Symbol:
         operands = [node_of(x), cast(value, x.dtype)]
         settings = taken_apart(index, operands)
-        symbol = made("add_at", tuple(operands), (settings, once))
+        symbol = recorded("add_at", tuple(operands), (settings, once))
         parts = side_by_side(symbol.node)
         if parts is None:
             return symbol
         numbers = {repr(number_of(part)) for part in parts[0]}
         if len(numbers) == 1 and number_of(parts[0][0]) is not None:
             return Symbol(filled(symbol.shape, number_of(parts[0][0]), symbol.dtype))
-        return made("concatenate", *parts)
+        return recorded("concatenate", *parts)
 
     def astype(self, x: Any, dtype: Any) -> Any:
         return x if x.dtype == dtype else Symbol(cast(x, numpy.dtype(dtype)))
@@ -357,7 +357,7 @@ class StagingNamespace(Staging):
     def whole(self, primitive: Any, operands: tuple[Any, ...], settings: Any = None) -> Symbol:
         if primitive is adjoints.ADD_AT:
             return self.add_at(*operands, *settings)
-        return made("primitive", tuple([node_of(x) for x in operands]), (primitive, settings))
+        return recorded("primitive", tuple([node_of(x) for x in operands]), (primitive, settings))
 
     def result_type(self, *xs: Any) -> Any:
         return numpy.result_type(*[x.dtype if type(x) is Symbol else x for x in xs])
@@ -370,10 +370,10 @@ class StagingNamespace(Staging):
         current().checks.append((condition.node, message))
 
     def argsort(self, x: Any, axis: int = -1, kind: Any = None) -> Symbol:  # noqa: ARG002  NumPy's signature
-        return made("argsort", (node_of(x),), axis)
+        return recorded("argsort", (node_of(x),), axis)
 
     def arange(self, count: int) -> Symbol:
-        return made("arange", (), int(count))
+        return recorded("arange", (), int(count))
 
     def flatnonzero(self, x: Any) -> Any:  # noqa: ARG002  NumPy's signature
         raise TraceError("which numbers differ from zero is not known while jit traces")

@@ -346,7 +346,7 @@ def node_of(value: Any) -> Node:
     return constant(value)
 
 
-def made(op: str, operands: tuple[Node, ...], settings: Any = None) -> Symbol:
+def recorded(op: str, operands: tuple[Node, ...], settings: Any = None) -> Symbol:
     """The symbol of an operation; its shape and dtype are what NumPy gives to arrays like its operands."""
     shape, dtype = operations.result(op, operands, settings)
     return Symbol(current().node(op, operands, settings, shape, dtype))

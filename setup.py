@@ -143,6 +143,7 @@ COMPILED = (
             extension("replaying"),
             extension("native"),
             extension("inlining", flags=FLAGS + JUMPS, slopes=True),
+            extension("binding", flags=FLAGS + JUMPS, slopes=True),
             extension("batching", "blocks.c"),
             extension("compiled"),
             extension("program", flags=FLAGS + JUMPS, slopes=True),

@@ -21,13 +21,14 @@ HAVE = {
     "tapegrad": FUNCTIONAL,
     "tapegrad:jit": FUNCTIONAL,
     "tapegrad:compiled": ["gradient", "jvp", "vjp", "hvp"],
-    "tapegrad:program": ["gradient", "jvp", "vjp", "hvp", "sparse-jacobian", "sparse-hessian"],
+    "tapegrad:program": list(DERIVATIVES),
     "manual": ["gradient", "jvp", "hvp", "sparse-jacobian", "sparse-hessian"],
     "torch": FUNCTIONAL,
     "torch:compile": FUNCTIONAL,
     "torch:cuda": FUNCTIONAL,
     "jax": FUNCTIONAL,
     "jax:eager": FUNCTIONAL,
+    "asdex": ["gradient", "jacobian", "hessian", "sparse-jacobian", "sparse-hessian"],
     "autograd": FUNCTIONAL,
     "casadi": list(DERIVATIVES),
     "xad": ["gradient", "jvp", "vjp", "jacobian"],
@@ -50,6 +51,7 @@ CELLS = [
     for derivative in derivatives
     if derivative != "gradient" and derivative in has(named(workload)[0].result)
     if engine in (adapters.SCALAR if named(workload)[0].kind == "scalar" else adapters.TENSOR)
+    if engine != "asdex" or (derivative.startswith("sparse") and workload != "tall_map")  # the others are JAX's
 ]
 
 

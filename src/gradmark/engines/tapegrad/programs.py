@@ -1,31 +1,33 @@
 """The engines that record once: a program that is interpreted, and the machine code of one."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import tapegrad
-from gradmark.engines.floats import FLOATS
-from gradmark.engines.protocol import Capabilities, Derivative, Session, bound
+from gradmark.engines.protocol import Capabilities, Derivative, Session
 from gradmark.engines.tapegrad.operations import operations
 from gradmark.records import DerivativeName, Param, Sparsity, TapeSize
 from gradmark.records.derivative import FACTS, USUAL_DERIVATIVE
 from gradmark.workloads.workload import Workload
 from tapegrad import compile as compiling
 
-# Programs are derived once. Their matrices are sparse, and as full ones no other.
+# Programs are derived once. Their full matrices are a sweep in reverse for each row.
 MODES_OF_PROGRAMS: Mapping[DerivativeName, str] = {
     "gradient": "rev",
     "jvp": "fwd",
     "vjp": "rev",
+    "jacobian": "rev",
     "hvp": "fwd-over-rev",
+    "hessian": "rev-over-rev",
     "sparse-jacobian": "coloured",
     "sparse-hessian": "coloured",
 }
-# Machine code is made of the same programs; sparse matrices are put together by the interpreter.
+# Machine code is made of the same programs; matrices are put together by the interpreter.
 MODES_OF_CODE: Mapping[DerivativeName, str] = {
-    name: mode for name, mode in MODES_OF_PROGRAMS.items() if not name.startswith("sparse")
+    name: MODES_OF_PROGRAMS[name] for name in ("gradient", "jvp", "vjp", "hvp")
 }
 GRADIENT = Derivative()
 # Compiling is a phase for programs of at most so many instructions: it is repeated as often as a call, and takes 30 to
@@ -33,59 +35,69 @@ GRADIENT = Derivative()
 MOST_COMPILED_ANEW = 2000
 
 
-def recorded(workload: Workload, inputs: Sequence[float], params: Mapping[str, Param]) -> tapegrad.Program:
+def recorded(
+    workload: Workload, inputs: Sequence[float], params: Mapping[str, Param], derivative: Derivative
+) -> tapegrad.Program:
     """The workload as a program."""
     tape = tapegrad.Tape()
     xs = [tape.var(v) for v in inputs]
-    return tape.freeze(xs, workload.function(operations(tape.const), *xs, **params))
+    y = workload.function(operations(tape.const), *xs, **params)
+    one = derivative.name == "vjp" and not derivative.shape  # a list of one has a weight
+    return tape.freeze(xs, [y] if one else y)
 
 
-def derived_program(
-    program: tapegrad.Program, derivative: Derivative
-) -> tuple[tapegrad.Program, Sequence[float], float | None]:
-    """The program of a derivative, what it takes after the inputs, and a number to multiply with, if there is one."""
+def derived_program(program: tapegrad.Program, derivative: Derivative) -> tapegrad.Program:
+    """The program of a product with a direction, which it takes after the inputs."""
     if derivative.name == "jvp":
-        return program.tangent(), derivative.tangents, None
-    if derivative.name == "hvp":
-        return program.gradient().tangent(), derivative.tangents, None
-    if derivative.shape:
-        return program.gradient(), [float(weight) for weight in derivative.cotangent], None
-    return program.gradient(), (), float(derivative.cotangent)
+        return program.tangent()
+    return program.gradient().tangent() if derivative.name == "hvp" else program.gradient()
 
 
-def derived_session(
-    program: tapegrad.Program, primal: Callable[[], Any], inputs: Sequence[float], derivative: Derivative
-) -> Session:
-    """A derivative of a program: a program of its own, or a sparse matrix that was prepared."""
-    compute: Callable[[Any], Any]
-    along: Sequence[float] = ()
-    sparsity: Callable[[], Sparsity] | None = None
-    if derivative.name in ("sparse-jacobian", "sparse-hessian"):
+def derived_session(program: tapegrad.Program, inputs: Sequence[float], derivative: Derivative) -> Session:
+    """A derivative of a program, as a program of its own between two arrays; of sparse matrices, their entries."""
+    form, along = (
+        FACTS[derivative.name].form,
+        np.array(derivative.tangents or derivative.cotangent or [], float).ravel(),
+    )
+    point = np.concatenate([inputs, along])
+    stats = program.stats()
+    primal = program.bind(point[: stats.inputs], np.zeros(stats.outputs))
+    if form == "sparse":
         matrix = program.jacobian() if derivative.name == "sparse-jacobian" else program.hessian()
-        compute, sparsity = matrix, lambda: Sparsity(nonzeros=matrix.nnz, colours=matrix.colours)
-    else:
-        derived, along, weight = derived_program(program, derivative)
-        compute = derived if weight is None else lambda point: weight * derived(point)
-    form, point = FACTS[derivative.name].form, [*inputs, *along]
-    computed: Any = None
+        result = matrix(point)
+        return Session(
+            primal=primal,
+            total=matrix.bind(point, result.data),
+            result=lambda: result,
+            move=partial(np.copyto, point),
+            sparsity=lambda: Sparsity(nonzeros=matrix.nnz, colours=matrix.colours),
+        )
+    if form == "matrix":
+        rows = program if derivative.name == "jacobian" else program.gradient()
+        values: Any = None
 
-    def move(new: Sequence[float]) -> None:
-        point[: len(new)] = new
+        def sweep() -> None:
+            nonlocal values
+            values = rows.value_and_grad(point)
 
-    def total() -> None:
-        nonlocal computed
-        computed = compute(point)
+        return Session(primal=primal, total=sweep, result=lambda: values[1], move=partial(np.copyto, point))
+    derived = derived_program(program, derivative)
+    computed = np.zeros(derived.stats().outputs)
+    one = not derivative.shape
 
-    def result() -> Any:
-        if form == "sparse":
-            return computed
-        return np.asarray(computed) if form == "result" else [float(entry) for entry in computed]
+    def read() -> Any:
+        return computed.tolist() if form == "inputs" else computed[0] if one else computed
 
-    return Session(primal=primal, total=total, result=result, move=move, sparsity=sparsity)
+    return Session(
+        primal=primal,
+        total=derived.bind(point, computed),
+        result=read,
+        move=partial(np.copyto, point[: stats.inputs]),
+    )
 
 
 class TapegradProgram:
-    """Recorded and frozen once, then replayed. Value and gradient come from one call, so backward is derived."""
+    """Recorded and frozen once, then replayed. Value and gradient are one program, so backward is derived."""
 
     name = "tapegrad:program"
 
@@ -101,31 +113,22 @@ class TapegradProgram:
         *,
         derivative: Derivative = GRADIENT,
     ) -> Session:
-        """Records and freezes; of another derivative than the gradient, its program."""
-        program = recorded(workload, inputs, params)
-        primal = bound(workload, FLOATS, inputs, params)
+        """Records and freezes, and binds the derivative's program to arrays: the numbers go in and out of these."""
+        program = recorded(workload, inputs, params, derivative)
         if derivative.name != USUAL_DERIVATIVE:
-            return derived_session(program, primal, inputs, derivative)
-        evaluate, value_and_grad = program.__call__, program.value_and_grad
-        gradient: Any = None
-
-        def total() -> Any:
-            nonlocal gradient
-            value, gradient = value_and_grad(inputs)
-            return value
-
-        stats = program.stats()
-        size = TapeSize(
-            instructions=stats.instrs,
-            values=stats.inputs + stats.instrs,
-            adjoints=stats.inputs + stats.instrs,
-            saved_bytes=stats.nbytes + 16 * (stats.inputs + stats.instrs),
-        )
+            return derived_session(program, inputs, derivative)
+        both = program.gradient(with_values=True)
+        point, value, computed = np.array(inputs), np.zeros(1), np.zeros(1 + len(inputs))
+        evaluate, stats = program.bind(point, value), both.stats()
+        places = stats.inputs + stats.instrs
+        size = TapeSize(instructions=stats.instrs, values=places, saved_bytes=stats.nbytes + 16 * places)
         return Session(
-            primal=primal,
-            forward=lambda: evaluate(inputs),
-            total=total,
-            gradients=lambda: [float(g) for g in gradient],
+            primal=evaluate,
+            forward=evaluate,
+            total=both.bind(point, computed),
+            gradients=lambda: computed[1:].tolist(),
+            value=lambda: computed[0],
+            move=partial(np.copyto, point),
             tape=lambda: size,
         )
 
@@ -149,23 +152,19 @@ class TapegradCompiled:
         derivative: Derivative = GRADIENT,
     ) -> Session:
         """Records, freezes and compiles. How long compiling takes, with nothing kept, is a phase of its own."""
-        program = recorded(workload, inputs, params)
-        primal = bound(workload, FLOATS, inputs, params)
+        program = recorded(workload, inputs, params, derivative)
         if derivative.name != USUAL_DERIVATIVE:
-            return derived_code(program, primal, inputs, derivative)
+            return derived_code(program, inputs, derivative)
         compiled = program.compile("value", "value_and_grad")
         point, value, slopes = np.array(inputs), np.zeros(1), np.zeros(len(inputs))
-
-        def move(new: Sequence[float]) -> None:
-            point[:] = new
-
+        evaluate = compiled.bind(point, value)
         return Session(
-            primal=primal,
-            forward=compiled.bind(point, value),
+            primal=evaluate,
+            forward=evaluate,
             total=compiled.bind(point, value, slopes),
-            gradients=lambda: slopes.tolist(),
+            gradients=slopes.tolist,
             value=lambda: value[0],
-            move=move,
+            move=partial(np.copyto, point),
             tape=lambda: size_of_code(compiled, "value_and_grad"),
             phases=compiling_of(program, "value_and_grad"),
         )
@@ -187,35 +186,24 @@ def size_of_code(compiled: tapegrad.CompiledProgram, kernel: str) -> TapeSize:
     return TapeSize(instructions=counts.nodes, values=counts.nodes, saved_bytes=counts.nbytes + counts.kept_bytes)
 
 
-def derived_code(
-    program: tapegrad.Program, primal: Callable[[], Any], inputs: Sequence[float], derivative: Derivative
-) -> Session:
-    """A derivative of a program as machine code."""
-    source, along, weight = derived_program(program, derivative)
-    point = np.array([*inputs, *along])
-    results = np.zeros(source.stats().outputs)
+def derived_code(program: tapegrad.Program, inputs: Sequence[float], derivative: Derivative) -> Session:
+    """A product of a derivative and a direction as machine code."""
+    along = np.array(derivative.tangents or derivative.cotangent or [], float).ravel()
+    point, stats = np.concatenate([inputs, along]), program.stats()
+    source = derived_program(program, derivative)
+    computed = np.zeros(source.stats().outputs)
     compiled = source.compile("value")
-    compute = compiled.bind(point, results)
 
-    factor = 1.0 if weight is None else weight
-
-    def weighted() -> None:
-        compute()
-        np.multiply(results, factor, out=results)
-
-    def move(new: Sequence[float]) -> None:
-        point[: len(new)] = new
-
-    def result() -> Any:
-        if FACTS[derivative.name].form == "result":
-            return results.reshape(derivative.shape)
-        return results.tolist()
+    def read() -> Any:
+        if FACTS[derivative.name].form == "inputs":
+            return computed.tolist()
+        return computed if derivative.shape else computed[0]
 
     return Session(
-        primal=primal,
-        total=compute if weight is None else weighted,
-        result=result,
-        move=move,
+        primal=program.compile("value").bind(point[: stats.inputs], np.zeros(stats.outputs)),
+        total=compiled.bind(point, computed),
+        result=read,
+        move=partial(np.copyto, point[: stats.inputs]),
         tape=lambda: size_of_code(compiled, "value"),
         phases=compiling_of(source, "value"),
     )

@@ -112,7 +112,8 @@ def read(model: str, c: int, complicated: bool) -> tuple[Hand, Seen]:
     if c == 2 and model == "small":
         path = files.find("hand_complicated.txt" if complicated else "test.txt", "hand")
     elif c in POINTS:
-        path = files.find(f"t26_c{c}.txt", "hand", kind, *(["big"] if model == "big" else []))
+        ending, words = f"t26_c{c}.txt", ("hand", kind)
+        path = files.find(ending, *words, "_big") if model == "big" else files.find(ending, *words, but="_big")
     if path is None:
         hand = drawn_model(VERTICES[model]) if model == "big" else read_model(files.OWN / "hand" / "model")
         return hand, drawn(hand, c, complicated)

@@ -104,7 +104,7 @@ def _inputs(n: int, paths: int) -> list[Any]:
     suite="literature",
     stresses="running sums over shrinking arrays: bandwidth (many paths), overhead (few)",
     sizes={"n": [RATES], "paths": [100, 1000, 10_000]},
-    quick={"n": [RATES], "paths": [50]},
+    quick=[{"n": 20, "paths": 100}],
     arrays=lambda draw, n, paths: _inputs(n, paths),  # noqa: ARG005
     dtypes=("float64",),
     fixed=["normals", "strikes"],

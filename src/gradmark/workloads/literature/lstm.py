@@ -128,7 +128,7 @@ def _layer(ops: Any, gates: Sequence[Any], xs: Sequence[Any], hidden: list[Any],
     suite="literature",
     stresses="a long loop over small arrays: the overhead of a primitive",
     sizes=SIZES,
-    quick=[{"l": 2, "c": 8}, {"l": 2, "c": 32}],
+    quick=[{"l": 2, "c": 4}, {"l": 2, "c": 16}],
     arrays=lambda draw, l, c: read(l, c),  # noqa: ARG005, E741
     dtypes=("float64",),
     fixed=["state", "text"],

@@ -42,6 +42,15 @@ def test_instances_are_found_in_folders_and_by_the_names_of_files(folder):
     assert gmm.read(2, 5, 1000)[0].shape == (1000, 2)
 
 
+def test_a_small_hand_is_not_taken_for_a_big_one(folder):
+    big = folder / "hand" / "simple_big"
+    shutil.copytree(folder / "hand" / "simple_small", big)
+    edited(big / "hand1_t26_c100.txt", lambda lines: [lines[0], "7 1 2 3", *lines[2:]])
+    files.use(str(folder))
+    assert hand_model.read("small", 100, False)[1].which[0] == 132
+    assert hand_model.read("big", 100, False)[1].points[0].tolist() == [1.0, 2.0, 3.0]
+
+
 def test_a_size_that_was_never_published_is_generated(folder):
     assert np.array_equal(gmm.read(2, 5, 20)[1], gmm.generated(2, 5, 20)[1])
     assert lstm.read(2, 16)[3].shape == (16, lstm.BITS)

@@ -452,7 +452,7 @@ def measure_compiled():
     """Batches of machine code, and how long compiling takes."""
     import numpy
 
-    import tapegrad
+    import tapegrad.compile
 
     points = numpy.linspace(0.5, POINT, POINTS)
     found = {}
@@ -471,9 +471,13 @@ def measure_compiled():
             y = y * x + (1.0 + 1.0 / (k + 2))
         program = tape.freeze(x, y)
         instructions = program.gradient(with_values=True).stats().instrs
-        start = time.perf_counter_ns()
-        program.compile("value_and_grad")
-        found[f"compile {count}"] = (time.perf_counter_ns() - start) / instructions
+        times = []
+        for _ in range(3):
+            tapegrad.compile.forget()
+            start = time.perf_counter_ns()
+            program.compile("value_and_grad")
+            times.append((time.perf_counter_ns() - start) / instructions)
+        found[f"compile {count}"] = min(times)
     return found
 
 

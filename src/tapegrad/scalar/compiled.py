@@ -154,7 +154,8 @@ class CompiledProgram:
 
     def bind(self, x, value, gradient=None):
         """A call without arguments for these arrays: it reads x and writes the value of the outputs and, where an array
-        for it is given, the gradient (of several outputs the Jacobian). For loops that cannot afford an array per call.
+        for it is given, the gradient (of several outputs the Jacobian), and gives `value`. For loops that cannot afford
+        an array per call.
 
         Where a guard is broken it raises, and has written nothing.
 
@@ -166,10 +167,11 @@ class CompiledProgram:
         >>> point, value, slope = np.array([3.0]), np.empty(1), np.empty(1)
         >>> call = compiled.bind(point, value, slope)
         >>> call()
-        >>> value, slope
-        (array([9.]), array([6.]))
+        array([9.])
+        >>> slope
+        array([6.])
         """
-        return Bound(self, x, value, gradient)
+        return BoundCode(self, x, value, gradient)
 
     # ---- many points -----------------------------------------------------------------------------------------
 
@@ -248,7 +250,7 @@ def check_bound(what: str, array: object, count: cython.Py_ssize_t) -> cython.in
 
 @cython.final
 @cython.cclass
-class Bound:
+class BoundCode:
     """A compiled program with the arrays it reads and writes: `compiled.bind(x, value, gradient)`. Call it."""
 
     kernel: Kernel
@@ -258,6 +260,7 @@ class Bound:
     g: cython.p_double
     w: cython.p_double
     arrays: tuple
+    result: object
     views: tuple  # as long as there are views of an array, it cannot be resized
     owner: CompiledProgram
 
@@ -275,6 +278,7 @@ class Bound:
                     raise InputError("expected arrays that do not overlap; results would be written over inputs")
         self.owner = owner
         self.arrays = tuple(arrays)
+        self.result = value
         self.views = tuple([memoryview(one) for one in arrays])
         self.kernel = owner.kernel(gradient is not None)
         self.x = pointer_of(x)
@@ -285,9 +289,10 @@ class Bound:
             self.w = self.kernel.scratch.w
 
     def __call__(self):
-        """Reads and writes the arrays."""
+        """Reads and writes the arrays; gives that of the value."""
         if self.native is None or self.native.weights or self.native.run(self.x, self.v, self.g, self.w, 1):
             self.otherwise()
+        return self.result
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -309,4 +314,4 @@ class Bound:
         return 0
 
     def __repr__(self):
-        return f"Bound({self.owner.source!r})"
+        return f"BoundCode({self.owner.source!r})"

@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # What the compiled modules and the installed metadata are made from.
 SOURCES := pyproject.toml setup.py $(wildcard src/tapegrad/scalar/*.py src/tapegrad/scalar/*.pxd \
 	src/tapegrad/scalar/*.h src/tapegrad/scalar/*.c src/tapegrad/tensor/*.py src/tapegrad/tensor/*.pxd \
-	src/tapegrad/tensor/rules/*.py src/tapegrad/tensor/rules/*.pxd \
+	src/tapegrad/tensor/rules/*.py src/tapegrad/tensor/rules/*.pxd src/tapegrad/compile/*.pyx \
 	src/gradmark/measure/worker/*.pyx src/gradmark/measure/worker/*.h)
 
 .PHONY: run quick test fuzz lint bench pictures clean

@@ -104,6 +104,8 @@ SPECIAL = Extension(
     libraries=LIBRARIES,
     extra_compile_args=FLAGS,
 )
+# The way into compiled functions of tensors.
+CALLING = Extension("tapegrad.compile.calling", ["src/tapegrad/compile/calling.pyx"], extra_compile_args=FLAGS)
 COMMON = {
     "include_path": ["src"],
     "build_dir": "build/cython",
@@ -121,7 +123,7 @@ PILOT = Extension(
 )
 
 COMPILED = (
-    cythonize([PILOT, SPECIAL], **COMMON)
+    cythonize([PILOT, SPECIAL, CALLING], **COMMON)
     + cythonize(CORE, compiler_directives={"annotation_typing": False}, **COMMON)
     + cythonize(RULES, compiler_directives={"binding": False}, **COMMON)
     + cythonize(

@@ -1,6 +1,7 @@
-"""The tensor engine's speed, side by side with PyTorch eager and jax.jit.
+"""The tensor engine's speed, interpreted and compiled, side by side with PyTorch, eager and compiled, and jax.jit.
 
     python benchmarks/tensor.py [--rounds 5] [--threads 1] [--json FILE] [--against PYTHON]
+                                [--without ENGINE] [ROW ...]
 
 Value and gradients of the same functions, float32, the same inputs; of two networks also jvp and hvp. One process per
 engine, fresh in each round, rounds interleaved, equal threads; what is shown is the floor, the fastest block of all
@@ -22,6 +23,7 @@ from floors import CHECKS, arguments, builds, floor_ns, interleaved, ratio, reas
 
 BLOCK_NS, BLOCKS = 2e7, 12
 DEPTH = 100  # primitives in a chain
+ROWS = "TAPEGRAD_BENCHMARK_ROWS"  # tells workers which rows
 HEADS = 4
 
 # ---- the work: a function of a namespace, its data and its parameters --------------------------------------------
@@ -76,6 +78,42 @@ def convolution(ops, data, x, w):  # noqa: ARG001  all work has the same signatu
     return ops.sum(ops.conv2d(x, w))
 
 
+def chain_16(ops, data, x):  # noqa: ARG001  all work has the same signature
+    y = x
+    for _ in range(16):
+        y = y * x
+    return ops.sum(y)
+
+
+def product_chain(ops, data, x):  # noqa: ARG001  all work has the same signature
+    y = x
+    for _ in range(4):
+        y = y * x
+    return ops.sum(y)
+
+
+def softplus(ops, data, x):  # noqa: ARG001  all work has the same signature
+    return ops.sum(ops.softplus(x))
+
+
+def normalised(ops, data, x, weight, bias):  # noqa: ARG001  all work has the same signature
+    y = ops.layer_norm(x, weight, bias)
+    return ops.sum(y * y)
+
+
+def attention(ops, data, q, k, v):  # noqa: ARG001  all work has the same signature
+    y = ops.attention(q, k, v)
+    return ops.sum(y * y)
+
+
+def lstm_step(ops, data, x, h, c, wx, wh, bias):  # noqa: ARG001  all work has the same signature
+    gates = ops.matmul(x, wx) + ops.matmul(h, wh) + bias
+    width = h.shape[1]
+    enter, forget, leave = (ops.sigmoid(gates[:, k * width : (k + 1) * width]) for k in range(3))
+    c = forget * c + enter * ops.tanh(gates[:, 3 * width :])
+    return ops.sum(leave * ops.tanh(c))
+
+
 def broadcast_add(ops, data, x, b):  # noqa: ARG001  all work has the same signature
     return ops.sum(x + b)
 
@@ -119,7 +157,18 @@ def inputs(name):
         return [], [draw.normal(size=(2, 128, width)).astype(np.float32), *square, *norms, *dense]
     if name == "convolution":
         return [], [draw.normal(size=(8, 16, 32, 32)).astype(np.float32), normal(32, 16, 3, 3)]
+    if name == "product chain":
+        return [], [draw.uniform(0.99, 1.01, size=100_000).astype(np.float32)]
+    if name.startswith("softplus"):
+        return [], [draw.normal(size=int(name.split()[1])).astype(np.float32)]
+    if name.startswith("attention"):
+        return [], [draw.normal(size=(2, HEADS, int(name.split()[1]), 64)).astype(np.float32) for _ in range(3)]
+    if name == "lstm step":
+        state = [draw.normal(size=(32, 256)).astype(np.float32) for _ in range(3)]
+        return [], [*state, normal(256, 1024), normal(256, 1024), normal(1024)]
     wide = draw.normal(size=(1024, 1024)).astype(np.float32)
+    if name == "layer norm":
+        return [], [wide, normal(1024), normal(1024)]
     if name == "broadcast add":
         return [], [wide, normal(1024)]
     return ([draw.integers(0, 1024, size=1024)] if name == "cross entropy" else []), [wide]
@@ -138,6 +187,14 @@ WORK = {
     "reduce sum": reduce_sum,
     "logsumexp": logsumexp,
     "cross entropy": cross_entropy,
+    "chain 16": chain_16,
+    "product chain": product_chain,
+    "softplus 10000": softplus,
+    "softplus 1000000": softplus,
+    "layer norm": normalised,
+    "attention 64": attention,
+    "attention 256": attention,
+    "lstm step": lstm_step,
 }
 TITLES = {
     "tiny MLP": "tiny MLP 8×16–32–4, value and gradient",
@@ -152,8 +209,35 @@ TITLES = {
     "reduce sum": "reduce sum 1024×1024",
     "logsumexp": "logsumexp 1024×1024",
     "cross entropy": "softmax cross-entropy 1024×1024",
+    "chain 16": "chain of 16 products on one number",
+    "product chain": "chain of 4 products, 100,000",
+    "softplus 10000": "softplus 10,000",
+    "softplus 1000000": "softplus 1,000,000",
+    "layer norm": "layer norm 1024×1024",
+    "attention 64": "attention 2×4×64×64",
+    "attention 256": "attention 2×4×256×64",
+    "lstm step": "LSTM step 32×256",
 }
 PER_PRIMITIVE = {"chain mul", "chain add", "chain tanh"}
+# What compiled functions promise beside the faster of jax.jit and PyTorch, eager or compiled.
+COMPILED = {
+    "product chain": 0.6,
+    "softplus 10000": 0.6,
+    "softplus 1000000": 0.6,
+    "cross entropy": 0.8,
+    "layer norm": 0.8,
+    "logsumexp": 1,
+    "broadcast add": 1,
+    "reduce sum": 1,
+    "tiny MLP": 0.35,
+    "MLP": 1,
+    "block": 1,
+    "attention 64": 1,
+    "attention 256": 1,
+    "lstm step": 1,
+    "convolution": 1.4,
+}
+COMPILED_NS = {"tiny MLP": 10_000, "chain 16": 2_500}
 # The networks that are differentiated otherwise too, and by what: the value alone is what a jvp is compared with.
 NETWORKS = ("MLP", "block")
 DERIVATIVES = ("value", "jvp", "hvp")
@@ -171,7 +255,7 @@ def directions(parameters):
 # Numbers are the value, of a jvp also the tangent; arrays are the gradients or, of an hvp, the products.
 
 
-def of_tapegrad(name, what="gradient"):
+def of_tapegrad(name, what="gradient", compiled=False):
     import tapegrad
     from tapegrad import tensor
 
@@ -183,6 +267,7 @@ def of_tapegrad(name, what="gradient"):
         gelu = partial(tensor.gelu, approximate="tanh")
         conv2d = partial(tensor.conv2d, padding=1)
         logsumexp = partial(tensor.logsumexp, axis=-1)
+        sigmoid, softplus = tensor.sigmoid, tensor.softplus
 
     data, parameters = inputs(name)
     data = [tensor.constant(array) if array.dtype.kind == "f" else array for array in data]
@@ -190,6 +275,19 @@ def of_tapegrad(name, what="gradient"):
 
     def f(parameters):
         return WORK[name](Ops, data, *parameters)
+
+    if compiled:
+        compute = tapegrad.jit(
+            {
+                "value": lambda p, along: ([f(p)], []),  # noqa: ARG005
+                "gradient": lambda p, along: tapegrad.value_and_grad(f)(p),  # noqa: ARG005
+                "jvp": lambda p, along: (tapegrad.jvp(f, [p], [along]), []),
+                "hvp": lambda p, along: ([], tapegrad.hvp(f, [p], [along])[0]),
+            }[what]
+        )
+        if what != "gradient":
+            return lambda: compute(parameters, along)
+        return lambda: of_one(*compute(parameters, along))
 
     match what:
         case "value":
@@ -207,7 +305,12 @@ def of_tapegrad(name, what="gradient"):
     return step
 
 
-def of_torch(name, what="gradient"):
+def of_one(value, gradients):
+    """A value as the list that the other derivatives give."""
+    return [value], gradients
+
+
+def of_torch(name, what="gradient", compiled=False):
     import torch
     from torch.nn import functional
     from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -219,6 +322,7 @@ def of_torch(name, what="gradient"):
         gelu = partial(functional.gelu, approximate="tanh")
         conv2d = partial(functional.conv2d, padding=1)
         logsumexp = partial(torch.logsumexp, dim=-1)
+        sigmoid, softplus = torch.sigmoid, functional.softplus
 
         @staticmethod
         def layer_norm(x, weight, bias):
@@ -232,6 +336,11 @@ def of_torch(name, what="gradient"):
 
     def f(*parameters):
         return WORK[name](Ops, data, *parameters)
+
+    if compiled:
+        if what != "gradient":
+            raise ValueError(f"{what} is measured eagerly")
+        f = torch.compile(f)
 
     def step():
         for parameter in parameters:
@@ -277,6 +386,7 @@ def of_jax(name, what="gradient"):
         reshape, transpose = jnp.reshape, jnp.transpose
         gelu = partial(jax.nn.gelu, approximate=True)
         logsumexp = partial(jax.nn.logsumexp, axis=-1)
+        sigmoid, softplus = jax.nn.sigmoid, jax.nn.softplus
 
         @staticmethod
         def conv2d(x, w):
@@ -306,7 +416,13 @@ def of_jax(name, what="gradient"):
     return lambda: jax.block_until_ready(compute(parameters, along))
 
 
-ENGINES = {"tapegrad": of_tapegrad, "torch": of_torch, "jax.jit": of_jax}
+ENGINES = {
+    "tapegrad": of_tapegrad,
+    "tapegrad.jit": partial(of_tapegrad, compiled=True),
+    "torch": of_torch,
+    "torch.compile": partial(of_torch, compiled=True),
+    "jax.jit": of_jax,
+}
 
 
 # ---- measuring ---------------------------------------------------------------------------------------------------
@@ -353,7 +469,7 @@ def environment(engine, threads):
 def agree(floors):
     """Engines that computed something else must not be compared: the first row that differs, or None."""
     ours = floors["tapegrad"]
-    for row in TITLES:
+    for row in TITLES.keys() & ours.keys():
         for engine, theirs in floors.items():
             if isinstance(theirs, str) or f"{row}, {CHECKS}" not in theirs:
                 continue
@@ -367,8 +483,10 @@ def agree(floors):
 
 def derivative_targets(floors, network):
     """What is promised of a network's derivatives: (promise, number, kept). Also `derivatives.py` prints them."""
-    ours, torch = floors["tapegrad"], floors["torch"]
+    ours, torch = floors["tapegrad"], floors.get("torch", "left out")
     title = TITLES[network]
+    if network not in ours:
+        return
     number = ratio(ours[f"{network}, hvp"], ours[network])
     yield f"{title}: hvp ≤ 3 × the gradient", f"{number:.2f} ×", number <= 3.0
     theirs = torch if isinstance(torch, str) else torch[f"{network}, hvp"]
@@ -385,7 +503,9 @@ def targets(floors):
 
     def beside(peer, name, bound):
         promise = f"{TITLES[name]}: " + (f"≤ {bound} × {peer}" if bound != 1 else f"faster than {peer}")
-        theirs = floors[peer] if isinstance(floors[peer], str) else floors[peer][name]
+        theirs = floors.get(peer, "left out")
+        if not isinstance(theirs, str):
+            theirs = theirs.get(name, "left out")
         if isinstance(theirs, str):
             return promise, theirs, None
         number = ratio(ours[name], theirs)
@@ -394,39 +514,69 @@ def targets(floors):
     yield beside("torch", "tiny MLP", 1)
     yield beside("jax.jit", "tiny MLP", 1)
     for name in PER_PRIMITIVE:
-        yield f"{TITLES[name]}: ≤ 4 µs", f"{ours[name] / 1e3:.2f} µs", ours[name] <= 4000
+        if name in ours:
+            yield f"{TITLES[name]}: ≤ 4 µs", f"{ours[name] / 1e3:.2f} µs", ours[name] <= 4000
         yield beside("torch", name, 1)
     for name in ("matmul", "MLP", "block", "broadcast add", "reduce sum", "logsumexp", "cross entropy"):
         yield beside("torch", name, 1.2)
     yield beside("torch", "convolution", 2)
-    if not isinstance(floors["torch"], str):
+    if "block" in ours and not isinstance(floors.get("torch", ""), str):
         mine, theirs = ours["block, peak bytes"], floors["torch"]["block, peak bytes"]
         number = f"{mine / theirs:.2f} × ({mine / 1e6:.1f} and {theirs / 1e6:.1f} MB)"
         yield "peak memory of the transformer block's step: ≤ torch's", number, mine <= theirs
     yield from derivative_targets(floors, "MLP")
 
 
+def compiled_targets(floors):
+    """Those of compiled functions, beside the fastest of the others."""
+    ours = floors.get("tapegrad.jit", "left out")
+    if isinstance(ours, str):
+        return
+    peers = {e: rows for e, rows in floors.items() if not e.startswith("tapegrad") and not isinstance(rows, str)}
+    for name, bound in COMPILED.items():
+        known = {peer: rows[name] for peer, rows in peers.items() if not isinstance(rows.get(name, ""), str)}
+        if known and name in ours:
+            best = min(known, key=known.__getitem__)
+            number = ratio(ours[name], known[best])
+            yield f"compiled {TITLES[name]}: ≤ {bound} × the best", f"{number:.2f} × {best}", number <= bound
+    for name, bound in COMPILED_NS.items():
+        if name in ours:
+            yield f"compiled {TITLES[name]}: ≤ {bound / 1e3} µs", f"{ours[name] / 1e3:.2f} µs", ours[name] <= bound
+    smallest = min([rows.get("block, peak bytes", math.inf) for rows in peers.values()], default=math.inf)
+    if smallest < math.inf:
+        number = ours["block, peak bytes"] / smallest
+        yield "compiled transformer block: memory ≤ 0.8 × the smallest", f"{number:.2f} ×", number <= 0.8
+
+
 def main():
     parser = arguments(__doc__.split("\n")[0])
     parser.add_argument("--threads", type=int, default=1, help="threads of every engine (default 1)")
+    parser.add_argument("--without", action="append", default=[], choices=list(ENGINES)[1:], help="leave an engine out")
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"some of: {', '.join(TITLES)} (default: all)")
     options = parser.parse_args()
+    if unknown := set(options.rows) - TITLES.keys():
+        parser.error(f"expected rows among {', '.join(TITLES)}; got {', '.join(sorted(unknown))}")
+    if options.rows:
+        os.environ[ROWS] = "|".join(options.rows)
+    rows = os.environ[ROWS].split("|") if ROWS in os.environ else list(TITLES)
+    engines = [engine for engine in ENGINES if engine not in options.without]
     if options.worker:
-        print(json.dumps(measure(options.worker)))
+        print(json.dumps(measure(options.worker, rows)))
         return
     variables = partial(environment, threads=options.threads)
     if options.against:
         os.environ.update(variables("tapegrad"))
         sys.exit(not builds(__file__, ["tapegrad"], options.against, options.rounds))
-    floors = interleaved(__file__, list(ENGINES), options.rounds, variables)
+    floors = interleaved(__file__, engines, options.rounds, variables)
     if isinstance(floors["tapegrad"], str):
         sys.exit(f"tapegrad {floors['tapegrad']}")
     print(f"Python {sys.version.split()[0]}, NumPy {np.__version__}, {options.threads} thread(s), µs")
-    print(f"{'':42}" + "".join(f"{engine:>12}" for engine in ENGINES) + f"{'ours/torch':>14}")
-    for row, title in TITLES.items():
-        shown = [of if isinstance(of, str) else of[row] for of in floors.values()]
+    print(f"{'':42}" + "".join(f"{engine:>14}" for engine in engines))
+    for row in rows:
+        shown = [of if isinstance(of, str) else of.get(row, "–") for of in floors.values()]
         texts = ["–" if isinstance(floor, str) else f"{floor / 1e3:.1f}" for floor in shown]
-        print(f"{title:42}" + "".join(f"{text:>12}" for text in texts) + f"{ratio(shown[0], shown[1]):14.2f}")
-    tell(targets(floors))
+        print(f"{TITLES[row]:42}" + "".join(f"{text:>14}" for text in texts))
+    tell([*targets(floors), *compiled_targets(floors)])
     print(f"\nvalues and gradients: {agree(floors) or 'all engines agree'}")
     save(floors, options.json)
 

@@ -1,5 +1,6 @@
 """tapegrad: a small, fast reverse-mode automatic-differentiation engine."""
 
+from tapegrad.compile.jit import jit
 from tapegrad.errors import (
     ConstantError,
     ConversionError,
@@ -15,6 +16,7 @@ from tapegrad.errors import (
     TapeFullError,
     TapegradError,
     TapeMismatchError,
+    TraceError,
 )
 from tapegrad.scalar.compiled import CompiledProgram
 from tapegrad.scalar.conditions import Condition
@@ -53,11 +55,13 @@ __all__ = [
     "TapegradError",
     "Tensor",
     "TensorStats",
+    "TraceError",
     "Var",
     "grad",
     "hessian",
     "hvp",
     "jacobian",
+    "jit",
     "jvp",
     "no_grad",
     "value_and_grad",

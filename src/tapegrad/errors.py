@@ -55,3 +55,7 @@ class ReleasedError(TapegradError):
 
 class InPlaceWriteError(TapegradError):
     """An array that a rule saved for backward was written to in place."""
+
+
+class TraceError(TapegradError, TypeError):
+    """A function that `jit` traces asked for numbers that are not known yet."""

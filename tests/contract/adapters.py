@@ -16,7 +16,7 @@ SCALARS_ONLY = {
     "xad",
     "micrograd",
 }
-TENSORS_ONLY = {"numpy"}
+TENSORS_ONLY = {"numpy", "tapegrad:jit"}
 EVALUATE_ONLY = {"null", "python-floats", "numpy"}
 EVERY = list(discovery.BUILT_IN)
 SCALAR = [name for name in EVERY if name not in TENSORS_ONLY]

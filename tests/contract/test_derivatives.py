@@ -19,6 +19,7 @@ FUNCTIONAL = ["gradient", "jvp", "vjp", "jacobian", "hvp", "hessian"]
 HAVE = {
     "finite-difference": FUNCTIONAL,
     "tapegrad": FUNCTIONAL,
+    "tapegrad:jit": FUNCTIONAL,
     "tapegrad:compiled": ["gradient", "jvp", "vjp", "hvp"],
     "tapegrad:program": ["gradient", "jvp", "vjp", "hvp", "sparse-jacobian", "sparse-hessian"],
     "manual": ["gradient", "jvp", "hvp", "sparse-jacobian", "sparse-hessian"],
@@ -49,7 +50,7 @@ CELLS = [
     for workload in FUNCTIONS
     for derivative in derivatives
     if derivative != "gradient" and derivative in has(named(workload)[0].result)
-    if engine in adapters.TENSOR or named(workload)[0].kind == "scalar"
+    if engine in (adapters.SCALAR if named(workload)[0].kind == "scalar" else adapters.TENSOR)
     if engine != "asdex" or (derivative.startswith("sparse") and workload != "tall_map")  # the others are JAX's
 ]
 

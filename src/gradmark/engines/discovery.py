@@ -30,6 +30,7 @@ BUILT_IN = {
     "tapegrad": "gradmark.engines.tapegrad:Tapegrad",
     "tapegrad:compiled": "gradmark.engines.tapegrad:TapegradCompiled",
     "tapegrad:fresh": "gradmark.engines.tapegrad:TapegradFresh",
+    "tapegrad:jit": "gradmark.engines.tapegrad:TapegradJit",
     "tapegrad:plain": "gradmark.engines.tapegrad:TapegradPlain",
     "tapegrad:program": "gradmark.engines.tapegrad:TapegradProgram",
     "tapegrad:recording-constants": "gradmark.engines.tapegrad:TapegradRecordingConstants",

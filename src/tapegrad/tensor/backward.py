@@ -11,7 +11,8 @@ from tapegrad.errors import ReleasedError
 from tapegrad.tensor.broadcasting import unbroadcast
 from tapegrad.tensor.exposure import check, exposed, owner
 from tapegrad.tensor.instruction import REUSED, Instruction, Leaf, Piece, TensorStats
-from tapegrad.tensor.namespaces import Array, namespace
+from tapegrad.tensor.namespaces import Array, Staging, namespace, staged
+from tapegrad.tensor.nesting.levels import switches
 from tapegrad.tensor.nesting.traced import Traced, computes_alike, tracing
 
 _by_number = attrgetter("number")
@@ -94,7 +95,11 @@ class Cotangents:
             before = self.arrays[node] = made
             self.owned.add(node)
         if type(before) is Traced or type(piece.values) is Traced:
-            self.arrays[node] = tracing(namespace(before)).add_at(before, piece.values, piece.index, piece.once)
+            xp = tracing(namespace(before if type(before) is Traced else piece.values))
+            self.arrays[node] = xp.add_at(before, piece.values, piece.index, piece.once)
+        elif switches.staging and staged([before, piece.values], None) is not None:
+            symbols = staged([before, piece.values], None)
+            self.arrays[node] = symbols.add_at(before, piece.values, piece.index, piece.once)
         elif piece.once:
             before[piece.index] += piece.values
         else:
@@ -121,12 +126,12 @@ def propagate(root: Any, seed: Array, retain: bool) -> None:
             )
         if exposed or i.snapshots is not None:
             check(i)
-        i.releasing = not retain
+        i.releasing = not retain and not i.tracing
         primitive = i.primitive
-        if i.tracing or type(g) is Traced:
+        if type(g) is Traced or (i.tracing and not isinstance(i.xp, Staging)):
             found = differentiably(i, g)
         else:
-            i.scratch = g if g.size >= REUSED and i in owned else None
+            i.scratch = g if g.size >= REUSED and i in owned and not i.tracing else None
             found = primitive.vjp(i, g)
             i.scratch = None
         if not retain:

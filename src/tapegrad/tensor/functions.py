@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from tapegrad.errors import DtypeError, InputError, ShapeError
 from tapegrad.masks import refuse_masked
-from tapegrad.tensor.namespaces import Array, namespace
+from tapegrad.tensor.namespaces import Array, Staging, namespace
 from tapegrad.tensor.rules import elementwise, neural, products, reductions, shapes, windows
 from tapegrad.tensor.tensor import FUNCTIONS, Tensor, _plain, apply, operand
 
@@ -335,7 +335,11 @@ def _integers(value: Value, what: str, copy: bool = True) -> Array:
 
 
 def _within(indices: Array, end: int) -> bool:
-    """Whether all indices are from 0 up to but not including the end."""
+    """Whether all indices are from 0 up to but not including the end. Where they are not known yet, a call asks."""
+    if isinstance(namespace(indices), Staging):
+        inside = namespace(indices).all((indices >= 0) & (indices < end))
+        namespace(indices).check(inside, f"expected labels from 0 to {end - 1}")
+        return True
     if indices.size <= 32:  # a list of so few is quicker than a reduction
         listed = sorted(indices.reshape(-1).tolist())
         return not listed or bool(listed[0] >= 0 and listed[-1] < end)
@@ -462,7 +466,10 @@ def embedding(table: Value, indices: Value) -> Tensor:
     if not shape:
         raise ShapeError("embedding wants a table of rows, got shape ()")
     rows = shape[0]
-    if indices.size and not (indices.min() >= -rows and indices.max() < rows):
+    if isinstance(namespace(indices), Staging):
+        inside = namespace(indices).all((indices >= -rows) & (indices < rows))
+        namespace(indices).check(inside, f"expected indices of {rows} rows")
+    elif indices.size and not (indices.min() >= -rows and indices.max() < rows):
         raise InputError(f"expected indices of {rows} rows, got {indices.min()} to {indices.max()}")
     return apply(neural.EMBEDDING, (table,), indices)
 

@@ -26,6 +26,12 @@ class Tracing:
         raise NotImplementedError
 
 
+class Staging(Tracing):
+    """The base of namespaces whose arrays have no numbers yet: of a function that is being traced to be compiled."""
+
+    asarray: Any  # NumPy's: an array, or a number, as one of them
+
+
 # The namespace of each kind of array that was seen: asking an array takes longer than a small operation on it.
 _known: dict[type, Any] = {numpy.ndarray: numpy}
 
@@ -43,6 +49,30 @@ def namespace(array: Array) -> Any:
             found = importlib.import_module(library) if library in SPECIAL else numpy
         _known[type(array)] = found
     return found
+
+
+def staged(arrays: list[Any], xp: Any) -> Any:
+    """The namespace for operands of which some may be symbols, and then all arrays among them are made symbols; the
+    one that was given where there is none."""
+    symbols = None
+    for array in arrays:
+        if hasattr(array, "dtype"):
+            own = namespace(array)
+            own = getattr(own, "library", own)
+            if isinstance(own, Staging):
+                symbols = own
+    if symbols is None:
+        return xp
+    for k, array in enumerate(arrays):
+        if hasattr(array, "dtype") and not isinstance(namespace(array), Tracing):
+            arrays[k] = symbols.asarray(array)
+    return symbols
+
+
+def symbolic(xp: Any) -> bool:
+    """Whether a namespace's arrays have no numbers yet, or record on such."""
+    # a module is asked for no name that it lacks: that takes a microsecond
+    return isinstance(xp, Tracing) and isinstance(getattr(xp, "library", xp), Staging)
 
 
 def special(xp: Any) -> Any:

@@ -2,7 +2,7 @@
 cimport cython
 from tapegrad.tensor.backward cimport propagate
 from tapegrad.tensor.instruction cimport Instruction, Leaf, Primitive
-from tapegrad.tensor.namespaces cimport namespace
+from tapegrad.tensor.namespaces cimport namespace, staged
 from tapegrad.tensor.nesting.levels cimport Switches, floor
 from tapegrad.tensor.nesting.traced cimport Traced
 
@@ -19,7 +19,7 @@ cdef class Clock:
 cdef Clock _clock
 cdef Switches switches
 
-@cython.locals(count=cython.Py_ssize_t, k=cython.Py_ssize_t, arrays=list, parents=list, raw=list, recorded=bint,
+@cython.locals(count=cython.Py_ssize_t, k=cython.Py_ssize_t, arrays=list, parents=list, raw=list, recorded=bint, tracing=bint,
                tensor=Tensor, instruction=Instruction, made=Tensor, clock=Clock, level=cython.longlong)
 cpdef Tensor apply(Primitive primitive, tuple operands, settings=*)
 

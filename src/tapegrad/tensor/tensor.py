@@ -20,7 +20,7 @@ from tapegrad.masks import refuse_masked
 from tapegrad.tensor.backward import propagate, stats
 from tapegrad.tensor.exposure import expose, expose_views, exposed, watch
 from tapegrad.tensor.instruction import Instruction, Leaf, Primitive, Tangent, TensorStats
-from tapegrad.tensor.namespaces import Array, namespace
+from tapegrad.tensor.namespaces import Array, Staging, namespace, staged
 from tapegrad.tensor.nesting.levels import floor, switches
 from tapegrad.tensor.nesting.traced import Traced, plain
 from tapegrad.tensor.rules import elementwise, products, reductions, shapes
@@ -514,6 +514,10 @@ def apply(primitive: Primitive, operands: tuple[Any, ...], settings: Any = None)
     if xp is None:
         xp = namespace(None)
         arrays = [xp.asarray(array) for array in arrays]
+    tracing = False
+    if switches.staging:
+        xp = staged(arrays, xp)
+        tracing = isinstance(xp, Staging)
     level = 0
     if recorded and switches.open:
         level = level_of(parents, arrays)
@@ -528,7 +532,7 @@ def apply(primitive: Primitive, operands: tuple[Any, ...], settings: Any = None)
     instruction.saved = ()
     instruction.shapes = [getattr(array, "shape", ()) for array in arrays] if primitive.shapes else None
     instruction.snapshots = instruction.scratch = None
-    instruction.tracing = False
+    instruction.tracing = tracing
     if not recorded:
         instruction.needs = (False,) * count
     elif count == 1:

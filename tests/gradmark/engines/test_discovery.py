@@ -86,7 +86,8 @@ from gradmark.engines import discovery
 from gradmark.errors import MissingEngineError
 
 print([name for name in discovery.known() if discovery.installed(name) and name.partition(":")[0] in discovery.PEERS])
-print(set(discovery.chosen(["all"])) <= {"manual", "tapegrad", "tapegrad:compiled", "tapegrad:program"})
+KNOWN = {"manual", "tapegrad", "tapegrad:compiled", "tapegrad:jit", "tapegrad:program"}
+print(set(discovery.chosen(["all"])) <= KNOWN)
 try:
     discovery.load("xad")
 except MissingEngineError as error:

@@ -29,23 +29,33 @@ MODES: Mapping[DerivativeName, str] = {
 
 
 def functional_session(
-    workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param], derivative: Derivative
+    workload: Workload,
+    inputs: Sequence[Any],
+    params: Mapping[str, Param],
+    derivative: Derivative,
+    compiled: Callable[[Callable[..., Any]], Callable[..., Any]] = lambda f: f,
 ) -> Session:
-    """A derivative by tapegrad's transforms: of the list of numbers, or of the arrays that vary."""
+    """A derivative by tapegrad's transforms: of the list of numbers, or of the arrays that vary.
+
+    compiled: what is done to the function that computes it.
+    """
     scalar, active = workload.kind == "scalar", workload.active(inputs)
     points = (inputs,) if scalar else tuple(inputs[place] for place in active)
     tangents = (list(derivative.tangents),) if scalar else tuple(derivative.tangents)
     of_numbers, of_arrays = operations(float), namespace({n: getattr(tensor, n) for n in TENSOR_FUNCTIONS}, "tapegrad")
 
-    def f(*varying: Any) -> Any:
+    def evaluate(given: Sequence[Any], *varying: Any) -> Any:
         if scalar:
             return workload.function(of_numbers, *varying[0], **params)
-        every = list(inputs)
+        every = list(given)
         for place, array in zip(active, varying, strict=True):
             every[place] = array
         return workload.function(of_arrays, *every, **params)
 
-    compute = transformed(f, points, tangents, derivative)
+    def derive(given: Sequence[Any], points: Any, tangents: Any) -> Any:
+        return transformed(partial(evaluate, given), derivative)(points, tangents)
+
+    compute = partial(compiled(derive), list(inputs), points, tangents)
     computed: Any = None
 
     def total() -> None:
@@ -63,28 +73,33 @@ def functional_session(
         return np.asarray(computed) if scalar else joined(computed, points)
 
     return Session(
-        primal=bound(workload, FLOATS, inputs, params) if scalar else partial(f, *points), total=total, result=result
+        primal=bound(workload, FLOATS, inputs, params) if scalar else partial(evaluate, inputs, *points),
+        total=total,
+        result=result,
     )
 
 
-def transformed(
-    f: Callable[..., Any], points: tuple[Any, ...], tangents: tuple[Any, ...], derivative: Derivative
-) -> Callable[[], Any]:
-    """The derivative of f at these points, as they are when it is called."""
+def transformed(f: Callable[..., Any], derivative: Derivative) -> Callable[[Any, Any], Any]:
+    """The derivative of f, as a function of points and tangents."""
     match derivative.name:
         case "jvp":
-            return lambda: tapegrad.jvp(f, points, tangents)[1]
+            return lambda points, tangents: tapegrad.jvp(f, points, tangents)[1]
         case "vjp":
-            return lambda: tapegrad.vjp(f, *points)[1](derivative.cotangent)
+            return lambda points, tangents: tapegrad.vjp(f, *points)[1](derivative.cotangent)  # noqa: ARG005
         case "hvp":
-            return lambda: tapegrad.hvp(f, points, tangents)
+            return lambda points, tangents: tapegrad.hvp(f, points, tangents)
         case "jacobian":
-            parts = [tapegrad.jacobian(f, place) for place in range(len(points))]
-            return lambda: [part(*points) for part in parts]
-        case _ if len(points) == 1 and isinstance(points[0], list):
-            return partial(tapegrad.hessian(f), *points)
-        case _:
-            return partial(tapegrad.hessian(lambda arrays: f(*arrays)), points)
+            return lambda points, tangents: [  # noqa: ARG005
+                tapegrad.jacobian(f, place)(*points) for place in range(len(points))
+            ]
+    return lambda points, tangents: hessian_of(f, points)  # noqa: ARG005
+
+
+def hessian_of(f: Callable[..., Any], points: tuple[Any, ...]) -> Any:
+    """All second derivatives: of a list of numbers, or of arrays."""
+    if len(points) == 1 and isinstance(points[0], list):
+        return tapegrad.hessian(f)(*points)
+    return tapegrad.hessian(lambda arrays: f(*arrays))(points)
 
 
 def joined(blocks: Sequence[Sequence[Any]], points: Sequence[Any]) -> Any:

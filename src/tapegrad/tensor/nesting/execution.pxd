@@ -1,10 +1,12 @@
 # The C types of execution.py.
 cimport cython
 from tapegrad.tensor.instruction cimport Batch, Instruction, Leaf, Primitive, Tangent
-from tapegrad.tensor.namespaces cimport namespace
-from tapegrad.tensor.nesting.levels cimport floor
+from tapegrad.tensor.namespaces cimport namespace, staged
+from tapegrad.tensor.nesting.levels cimport Switches, floor
 from tapegrad.tensor.nesting.traced cimport Traced, settled
 from tapegrad.tensor.tensor cimport Tensor, apply, wrapped
+
+cdef Switches switches
 
 cdef long long level_of(node)
 

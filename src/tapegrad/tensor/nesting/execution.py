@@ -9,10 +9,10 @@ from typing import Any
 
 from tapegrad.errors import InputError
 from tapegrad.tensor.instruction import Batch, Instruction, Primitive, Tangent
-from tapegrad.tensor.namespaces import Array, namespace
+from tapegrad.tensor.namespaces import Array, Staging, namespace, staged
 from tapegrad.tensor.nesting import namespace as _namespace  # noqa: F401  enters itself
 from tapegrad.tensor.nesting.batching import apply_batched
-from tapegrad.tensor.nesting.levels import floor
+from tapegrad.tensor.nesting.levels import floor, switches
 from tapegrad.tensor.nesting.traced import Traced, computes_alike, settled, tracing
 from tapegrad.tensor.tensor import Tensor, apply, joined, nested, operand, refusal, wrapped
 
@@ -76,12 +76,16 @@ def prepared(primitive: Primitive, arrays: list[Any], settings: Any, needs: tupl
             traced = True
         if xp is None and hasattr(array, "dtype"):
             xp = namespace(array)
+    symbols = False
+    if switches.staging:
+        xp = staged(arrays, xp)
+        symbols = isinstance(xp, Staging)
     if traced:
         xp = tracing(xp)
         arrays[:] = [computes_alike(xp, array) for array in arrays]
     i = Instruction.__new__(Instruction)
     i.primitive, i.xp, i.settings, i.needs = primitive, xp, settings, needs
-    i.saved, i.snapshots, i.scratch, i.releasing, i.tracing = (), None, None, False, traced
+    i.saved, i.snapshots, i.scratch, i.releasing, i.tracing = (), None, None, False, traced or symbols
     i.shapes = [getattr(array, "shape", ()) for array in arrays] if primitive.shapes else None
     return i
 
@@ -123,7 +127,7 @@ def pushed(i: Instruction, arrays: list[Any], tangents: list[Any], result: Array
     for tangent in tangents:
         if type(tangent) is Traced:
             traced = True
-    if traced and not i.tracing:
+    if (traced and not i.tracing) or (isinstance(xp, Staging) and any(type(t) is Traced for t in tangents)):
         xp = i.xp = tracing(xp)
         i.tracing = True
         i.saved = tuple([computes_alike(xp, array) for array in i.saved or ()])

@@ -14,12 +14,13 @@ _mode = threading.local()
 class Switches:
     """What is open in all threads: as long as it is 0 no thread needs to be asked."""
 
-    __slots__ = ("off", "open", "opened")
+    __slots__ = ("off", "open", "opened", "staging")
 
     def __init__(self) -> None:
         self.off = 0  # contexts of no_grad
         self.open = 0  # levels
         self.opened = 0  # levels so far; also the number of the latest
+        self.staging = 0  # functions that are being traced to be compiled
 
 
 switches = Switches()

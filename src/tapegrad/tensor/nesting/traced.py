@@ -11,7 +11,7 @@ import math
 from typing import Any, NamedTuple
 
 from tapegrad.tensor.instruction import Batch
-from tapegrad.tensor.namespaces import Array, Tracing, namespace
+from tapegrad.tensor.namespaces import Array, Staging, Tracing, namespace
 
 
 class Flags(NamedTuple):
@@ -28,7 +28,7 @@ _namespaces: dict[Any, Any] = {}
 
 def tracing(xp: Any) -> Any:
     """The namespace whose functions record what this library would compute."""
-    if isinstance(xp, Tracing):
+    if isinstance(xp, Tracing) and not isinstance(xp, Staging):
         return xp
     made = _namespaces.get(xp)
     if made is None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from tapegrad.tensor.broadcasting import starts, unbroadcast
 from tapegrad.tensor.instruction import Instruction, primitive
-from tapegrad.tensor.namespaces import Array, Tracing
+from tapegrad.tensor.namespaces import Array, Tracing, symbolic
 from tapegrad.tensor.rules import tangents
 from tapegrad.tensor.rules.adjoints import ADD_AT
 from tapegrad.tensor.rules.elementwise import into
@@ -64,9 +64,11 @@ def forward_cross_entropy(i: Instruction, logits: Array) -> Array:
     if not logits.flags.c_contiguous:  # the rule writes into a flattened view
         logits = xp.ascontiguousarray(logits)
     shifted = logits - logits.max(-1, None, True)
-    # the places of the labels in the flattened logits: an array of our own, whatever happens to the labels
-    places = starts(xp, labels.size, logits.shape[-1]) + labels.reshape(-1)
-    chosen = shifted.reshape(-1).take(places)
+    if symbolic(xp):  # no places to read or write: a comparison with each class, in the same pass
+        places = label_mask(xp, labels, logits.shape)
+        chosen = xp.where(places, shifted, 0).sum(-1).reshape(-1)
+    else:
+        places, chosen = label_places(xp, labels, shifted)
     exponentials = xp.exp(shifted) if large(shifted) is None else xp.exp(shifted, out=shifted)
     sums = row_sums(xp, exponentials)
     losses = xp.log(sums).reshape(-1) - chosen
@@ -78,6 +80,18 @@ def forward_cross_entropy(i: Instruction, logits: Array) -> Array:
     return loss if reduction == "sum" else loss / labels.size
 
 
+def label_places(xp: Any, labels: Array, shifted: Array) -> tuple[Array, Array]:
+    """The places of the labels in the flattened logits, an array of our own, whatever happens to the labels; and the
+    logits there."""
+    places = starts(xp, labels.size, shifted.shape[-1]) + labels.reshape(-1)
+    return places, shifted.reshape(-1).take(places)
+
+
+def label_mask(xp: Any, labels: Array, shape: tuple[int, ...]) -> Array:
+    """Which logits are those of the labels."""
+    return xp.equal(xp.arange(shape[-1]), xp.asarray(labels).reshape((*shape[:-1], 1)))
+
+
 def vjp_cross_entropy(i: Instruction, g: Array) -> tuple[Array]:
     """gx = g·(softmax(x) - one-hot(label)), over the number of examples for the mean."""
     exponentials, sums, places = i.saved  # type: ignore[misc]
@@ -86,6 +100,8 @@ def vjp_cross_entropy(i: Instruction, g: Array) -> tuple[Array]:
         g = g / labels.size
     each = (g.reshape(sums.shape) if g.shape else g) / sums
     result = into(i.xp.multiply, exponentials, each, exponentials if reusable(i, exponentials) else None)
+    if symbolic(i.xp):
+        return (result - i.xp.where(places, g.reshape(sums.shape) if g.shape else g, 0),)
     flat = result.reshape(-1)
     flat[places] -= g.reshape(-1) if g.shape else g
     return (flat.reshape(result.shape) if i.tracing else result,)
@@ -96,7 +112,8 @@ def jvp_cross_entropy(i: Instruction, xs: list[Array], ts: list[Array], y: Array
     exponentials, sums, places = i.saved  # type: ignore[misc]
     labels, reduction = i.settings
     (t,) = ts
-    each = (row_dot(i.xp, exponentials, t) / sums).reshape(-1) - t.reshape(-1)[places]
+    chosen = i.xp.where(places, t, 0).sum(-1).reshape(-1) if places.dtype.kind == "b" else t.reshape(-1)[places]
+    each = (row_dot(i.xp, exponentials, t) / sums).reshape(-1) - chosen
     if reduction == "none":
         return each.reshape(labels.shape)
     return each.sum() if reduction == "sum" else each.sum() / labels.size

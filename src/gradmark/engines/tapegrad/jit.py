@@ -1,0 +1,75 @@
+"""Functions of tensors, compiled by tapegrad's jit."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import tapegrad
+from gradmark.engines.protocol import Capabilities, Derivative, Session, namespace
+from gradmark.engines.tapegrad.transforms import MODES, functional_session
+from gradmark.records import Param, TapeSize
+from gradmark.records.derivative import USUAL_DERIVATIVE
+from gradmark.workloads.vocabulary import TENSOR_FUNCTIONS
+from gradmark.workloads.workload import Workload
+from tapegrad import compile as compiling
+from tapegrad import tensor
+
+GRADIENT = Derivative()
+
+
+class TapegradJit:
+    """Functions of tensors, traced and compiled with their derivatives in the first call."""
+
+    name = "tapegrad:jit"
+
+    def capabilities(self) -> Capabilities:
+        """Tensors only: programs are what functions of numbers compile to."""
+        return Capabilities(kinds=("tensor",), dtypes=("float32", "float64"), compiled=True, derivatives=MODES)
+
+    def prepare(
+        self,
+        workload: Workload,
+        inputs: Sequence[Any],
+        params: Mapping[str, Param],
+        *,
+        derivative: Derivative = GRADIENT,
+    ) -> Session:
+        """One compiled function for value and gradients, and one for the value; other arrays are arguments too."""
+        ops = namespace({n: getattr(tensor, n) for n in TENSOR_FUNCTIONS}, "tapegrad")
+        active = workload.active(inputs)
+
+        def f(*arrays: Any) -> Any:
+            return workload.function(ops, *arrays, **params)
+
+        primal = tapegrad.jit(f)
+        if derivative.name != USUAL_DERIVATIVE:
+            eager = functional_session(workload, inputs, params, derivative, tapegrad.jit)
+            return replace(eager, primal=lambda: primal(*inputs))
+        derive = tapegrad.value_and_grad(f, tuple(active))
+        both = tapegrad.jit(derive)
+        gradients: Any = None
+
+        def total() -> Any:
+            nonlocal gradients
+            value, gradients = both(*inputs)
+            return value
+
+        def forward() -> Any:
+            return primal(*inputs)
+
+        def compile_anew() -> None:
+            compiling.forget()
+            tapegrad.jit(derive).report(*inputs)
+
+        def size() -> TapeSize:
+            report = both.report(*inputs)
+            return TapeSize(instructions=report.operations, saved_bytes=report.temporary_bytes)
+
+        return Session(
+            primal=forward,
+            forward=forward,
+            total=total,
+            gradients=lambda: list(gradients),
+            tape=size,
+            phases={"compile": compile_anew},  # tracing and compiling, as a new process would
+        )

@@ -1,0 +1,396 @@
+"""Execution of a traced function: kernels, products and single operations, on buffers planned ahead.
+
+In: a traced function. Out: `Executable`, called with the arrays of its inputs. What can be compiled is one native
+function from one operation that cannot be to the next; most functions are one in all. Temporary arrays lie in one piece
+of memory that is kept from call to call, and share it where their lives do not overlap.
+"""
+
+import ctypes
+import math
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+from tapegrad.compile import llvm, products
+from tapegrad.compile.calling import Entry, Leaf, Result
+from tapegrad.compile.elementary import Writer
+from tapegrad.compile.fusion import Fusion, Group, is_splat, view_of
+from tapegrad.compile.graph import Graph
+from tapegrad.compile.operations import VIEWS, computed
+from tapegrad.compile.rowkernels import Kernel, UnsupportedGroupError, kernel
+from tapegrad.compile.symbol import Node
+from tapegrad.compile.trace import TracedFunction, is_input, ordered
+from tapegrad.errors import InputError
+from tapegrad.tensor.namespaces import Array
+from tapegrad.tensor.trees import flat, rebuilt
+
+ALIGNED = 64
+NATIVE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+@dataclass
+class Step:
+    """What is executed together: a native function, or one operation by NumPy."""
+
+    native: Any = None
+    native_address: int = 0
+    node: Node | None = None
+
+
+@dataclass
+class Report:
+    """What a traced function was compiled to."""
+
+    operations: int
+    kernels: int
+    products: int
+    interpreted: list[str]  # the operations that NumPy executes
+    temporary_bytes: int
+    code_bytes: int
+    compile_seconds: float
+
+
+def planned(nodes: list[Node], lives: dict[int, tuple[int, int]], start: int) -> tuple[dict[int, int], int]:
+    """Where temporary arrays lie, and how many bytes they take: two lie in the same place if they are never needed at
+    the same time. The largest are placed first, each at the lowest place that is free for its whole life."""
+    offsets: dict[int, int] = {}
+    placed: list[tuple[int, int, tuple[int, int]]] = []
+    total = start
+    for node in sorted(nodes, key=lambda node: -math.prod(node.shape) * node.dtype.itemsize):
+        size = -(-max(math.prod(node.shape) * node.dtype.itemsize, 1) // ALIGNED) * ALIGNED
+        first, last = lives[id(node)]
+        at = start
+        for begin, end, (born, gone) in sorted(placed):
+            if born <= last and first <= gone:
+                if at + size <= begin:
+                    break
+                at = max(at, end)
+        offsets[id(node)] = at
+        placed.append((at, at + size, (first, last)))
+        total = max(total, at + size)
+    return offsets, total
+
+
+def own_memory(outputs: list[Node]) -> list[Node]:
+    """Nodes for results, each an array of its own: what is an argument, a constant, a view or twice there is copied."""
+    seen: set[int] = set()
+    results = []
+    for node in outputs:
+        base = node
+        while base.op == "reshape":
+            base = base.operands[0]
+        shown = base.op in VIEWS or base.op in ("input", "array", "constant") or (node.shape and id(base) in seen)
+        results.append(Node("copy", (node,), None, node.shape, node.dtype) if shown else node)
+        seen.add(id(base))
+    return results
+
+
+def is_plain(tree: Any) -> bool:
+    """Whether a structure is made of nothing but lists, tuples and dicts: none with names, say."""
+    if isinstance(tree, dict):
+        return type(tree) is dict and all(is_plain(item) for item in tree.values())
+    if isinstance(tree, (list, tuple)):
+        return type(tree) in (list, tuple) and all(is_plain(item) for item in tree)
+    return True
+
+
+def graph_of(nodes: list[Node], function: TracedFunction) -> Graph:
+    """The nodes of a traced function as a graph of typed nodes."""
+    graph = Graph()
+    places: dict[int, int] = {}
+    for node in nodes:
+        if node.op == "input":
+            places[id(node)] = graph.input(node.dtype.name, node.shape)
+        elif node.op == "constant":
+            places[id(node)] = graph.constant(node.settings, node.dtype.name)
+        else:
+            settings = () if node.settings is None else (("settings", f"{node.settings!r:.60}"),)
+            operands = [places[id(x)] for x in node.operands]
+            places[id(node)] = graph.add(
+                node.op, *operands, dtype=node.dtype.name, shape=node.shape, attributes=settings
+            )
+    graph.outputs = [places[id(node)] for node in function.outputs]
+    return graph
+
+
+class Executable:
+    """A traced function, ready to be called."""
+
+    def __init__(self, function: TracedFunction):
+        self.function = function
+        self.lock = threading.Lock()  # its temporary arrays are there once
+        function.outputs = own_memory(function.outputs)
+        conditions = [node for node, _ in function.checks]
+        self.nodes = ordered([*function.outputs, *conditions])
+        self.native = llvm.available()
+        self.fusion = Fusion(self.nodes)
+        self.groups = self.fusion.ordered()
+        self._find_stored([*function.outputs, *conditions])
+        self._compile()
+        self._lay_out(function.outputs)
+
+    # ---- what is in memory
+
+    def _find_stored(self, roots: list[Node]) -> None:
+        """The nodes that are in memory: what is read by another group, or given back."""
+        self.stored: dict[int, Node] = {}
+        readers: list[tuple[Node, Group | None]] = [(root, None) for root in roots]
+        for group in self.groups:
+            readers += [(x, group) for node in group.nodes for x in node.operands]
+        for x, reader in readers:
+            base = self._memory_of(x)
+            home = self.fusion.group_of.get(id(base))
+            if home is None or home is not reader or base is not x:
+                self.stored[id(base)] = base
+
+    def _memory_of(self, x: Node) -> Node:
+        """The node whose memory holds a node's numbers."""
+        while x.op in VIEWS and x.op != "broadcast_to" and not is_splat(x) and view_of(x) is not None:
+            x = x.operands[0]
+        return x
+
+    # ---- what is compiled
+
+    def _compile(self) -> None:
+        self.steps: list[Step] = []
+        self.slots: dict[int, int] = {}  # the place of a node's address in the table
+        self.scratch = 0
+        self.counts = {"kernels": 0, "products": 0}
+        texts: list[str] = []
+        definitions: dict[str, str] = {}
+        segment: Writer | None = None
+        names: list[str] = []
+        for group in self.groups:
+            writer = segment or Writer()
+            written = self.native and self._write(group, writer, texts, definitions)
+            if written:
+                segment = writer
+                definitions |= writer.definitions
+                continue
+            if segment is not None:
+                names.append(self._close(segment, texts, len(names)))
+                segment = None
+            for node in group.nodes:
+                self.stored[id(node)] = node
+                self.steps.append(Step(node=node))
+                for x in node.operands:
+                    base = self._memory_of(x)
+                    self.stored[id(base)] = base
+        if segment is not None:
+            names.append(self._close(segment, texts, len(names)))
+        self.code = None
+        if names:
+            text = "".join(definitions.values()) + "".join(texts)
+            self.text = text
+            self.code = llvm.compiled(text, optimise=2, passes=1)
+            functions = iter(names)
+            for step in self.steps:
+                if step.node is None:
+                    step.native_address = self.code.address(next(functions))
+                    step.native = NATIVE(step.native_address)
+
+    def _close(self, segment: Writer, texts: list[str], number: int) -> str:
+        name = f"segment{number}"
+        texts.append("\n".join([f"define void @{name}(ptr %table) nounwind {{", *segment.lines, "ret void", "}", ""]))
+        self.steps.append(Step())
+        return name
+
+    def _slot(self, node: Node) -> int:
+        return self.slots.setdefault(id(node), len(self.slots) + 1)  # the first is the scratch memory's
+
+    def _write(self, group: Group, writer: Writer, texts: list[str], definitions: dict[str, str]) -> bool:
+        """Writes a group as native code; False if it has none."""
+
+        def pointer(node: Node) -> str:
+            self.stored[id(node)] = node
+            place = writer.put(f"getelementptr ptr, ptr %table, i64 {self._slot(node)}")
+            return writer.put(f"load ptr, ptr {place}")
+
+        if group.space is not None:
+            try:
+                loop: Kernel = kernel(f"kernel{len(texts)}", group, self.stored)
+            except UnsupportedGroupError:
+                return False
+            texts.append(loop.text)
+            definitions |= loop.definitions
+            given = ", ".join(f"ptr {pointer(node)}" for node in loop.arrays)
+            scratch = writer.put("load ptr, ptr %table")
+            comma = ", " if given else ""
+            writer.say(f"call void @kernel{len(texts) - 1}({given}{comma}ptr {scratch})")
+            self.scratch = max(self.scratch, loop.scratch_bytes)
+            self.counts["kernels"] += 1
+            return True
+        (node,) = group.nodes
+        if node.op != "matmul":
+            return False
+        done = products.product(writer, node, pointer)
+        self.counts["products"] += done
+        return done
+
+    # ---- where it lies
+
+    def _lay_out(self, outputs: list[Node]) -> None:
+        """Places for temporary arrays, and which nodes are given back as they are."""
+        self.given: dict[int, int] = {}
+        self.fresh: list[int] = []  # the outputs that are made anew in every call
+        for place, node in enumerate(outputs):
+            if node.shape:
+                self.given[id(self._memory_of(node))] = place
+        temporary = [
+            node
+            for node in self.stored.values()
+            if id(node) not in self.given and node.operands and not is_splat(node) and not self._is_interpreted(node)
+        ]
+        scratch = -(-self.scratch // ALIGNED) * ALIGNED
+        offsets, total = planned(temporary, self._lives(outputs), scratch)
+        self.arena = numpy.zeros(total + ALIGNED, numpy.uint8)
+        start = -self.arena.ctypes.data % ALIGNED
+        self.table = numpy.zeros(len(self.slots) + 2, numpy.uintp)
+        self.table[0] = self.arena.ctypes.data + start
+        self.memory: dict[int, Array] = {}  # of what stays where it is
+        for node in temporary:
+            at = start + offsets[id(node)]
+            size = math.prod(node.shape) * node.dtype.itemsize
+            self.memory[id(node)] = self.arena[at : at + size].view(node.dtype).reshape(node.shape)
+        for node in self.stored.values():
+            if node.op == "array":
+                self.memory[id(node)] = numpy.ascontiguousarray(node.settings)
+            elif node.op == "arange":
+                self.memory[id(node)] = numpy.asarray(computed(node.op, node.settings, []), node.dtype)
+            elif is_splat(node):
+                self.memory[id(node)] = self._splat(node)
+        for node in self.stored.values():
+            if id(node) in self.memory and id(node) in self.slots:
+                self.table[self.slots[id(node)]] = self.memory[id(node)].ctypes.data
+        self.address = self.table.ctypes.data
+
+    def _lives(self, outputs: list[Node]) -> dict[int, tuple[int, int]]:
+        """For each node in memory the first and the last group during which it is needed."""
+        lives: dict[int, tuple[int, int]] = {}
+        for number, group in enumerate(self.groups):
+            for node in group.nodes:
+                first, last = lives.get(id(node), (number, number))
+                lives[id(node)] = first, max(last, number)
+                for x in node.operands:
+                    base = id(self._memory_of(x))
+                    first, last = lives.get(base, (number, number))
+                    lives[base] = min(first, number), max(last, number)
+        for node in [*outputs, *[condition for condition, _ in self.function.checks]]:
+            base = id(self._memory_of(node))
+            lives[base] = lives.get(base, (0, 0))[0], len(self.groups)
+        return lives
+
+    def entry(self, args: tuple[Any, ...]) -> Entry | None:
+        """A quick way to call it with arguments like these, if all of it is machine code and makes its own results."""
+        if [step.node for step in self.steps] != [None] or not is_plain(self.function.structure):
+            return None
+        inputs, numbers = iter(self.function.inputs), 0
+        leaves = []
+        self.numbers = numpy.zeros(1 + len(self.function.inputs))
+        for value in flat(args):
+            if not is_input(value):
+                leaves.append(Leaf(2, None, (), value, 0))
+                continue
+            node = next(inputs)
+            slot = self.slots.get(id(node), len(self.table) - 1)
+            if node.weak:
+                self.table[slot] = self.numbers.ctypes.data + 8 * numbers
+                leaves.append(Leaf(1, None, (), None, numbers))
+                numbers += 1
+            else:
+                leaves.append(Leaf(0, node.dtype, node.shape, None, slot))
+        results = []
+        for node in self.function.outputs:
+            base = self._memory_of(node)
+            if node.shape and id(base) in self.slots:
+                results.append(Result(node.dtype, node.shape, self.slots[id(base)], 0))
+            elif not node.shape and id(base) in self.memory and node.dtype.name in ("float32", "float64"):
+                results.append(Result(node.dtype, (), 0, self.memory[id(base)].ctypes.data))
+            else:
+                return None
+        checks = [(self.memory[id(self._memory_of(x))].ctypes.data, message) for x, message in self.function.checks]
+        return Entry(
+            self.steps[0].native_address,
+            self.address,
+            self.numbers.ctypes.data,
+            rebuilt(args, iter(leaves)),
+            rebuilt(self.function.structure, iter(results)),
+            checks,
+            InputError,
+            self,
+        )
+
+    def _splat(self, node: Node) -> Array:
+        inner = node
+        while inner.op == "broadcast_to":
+            inner = inner.operands[0]
+        return numpy.full(node.shape, inner.settings, node.dtype)
+
+    def _is_interpreted(self, node: Node) -> bool:
+        return any(step.node is node for step in self.steps)
+
+    def array(self, node: Node, arrays: dict[int, Array]) -> Array:
+        """The numbers of a node that has been computed."""
+        if id(node) in arrays:
+            return arrays[id(node)]
+        if id(node) in self.memory:
+            return self.memory[id(node)]
+        if is_splat(node):
+            return self._splat(node)
+        if not node.operands:
+            return numpy.asarray(computed(node.op, node.settings, []), node.dtype)
+        # a view
+        return computed(node.op, node.settings, [self.array(x, arrays) for x in node.operands])
+
+    def __call__(self, inputs: Sequence[Array]) -> list[Array]:
+        """The outputs for these inputs, arrays of their own."""
+        arrays: dict[int, Array] = {}
+        for node, array in zip(self.function.inputs, inputs, strict=True):
+            arrays[id(node)] = array = numpy.ascontiguousarray(array).reshape(array.shape)
+            if id(node) in self.slots:
+                self.table[self.slots[id(node)]] = array.ctypes.data
+        results: list[Any] = [None] * len(self.function.outputs)
+        for place, node in enumerate(self.function.outputs):
+            base = self._memory_of(node)
+            if node.shape and not self._is_interpreted(base):
+                results[place] = numpy.empty(node.shape, node.dtype)
+                arrays[id(base)] = results[place].reshape(base.shape)
+                if id(base) in self.slots:
+                    self.table[self.slots[id(base)]] = results[place].ctypes.data
+        with numpy.errstate(all="ignore"):
+            for step in self.steps:
+                if step.node is None:
+                    step.native(self.address)
+                    continue
+                node = step.node
+                value = computed(node.op, node.settings, [self.array(x, arrays) for x in node.operands])
+                value = numpy.ascontiguousarray(value, node.dtype).reshape(node.shape)
+                arrays[id(node)] = value
+                if id(node) in self.slots:
+                    self.table[self.slots[id(node)]] = value.ctypes.data
+        for condition, message in self.function.checks:
+            if not self.array(condition, arrays).all():
+                raise InputError(message)
+        return [
+            numpy.array(self.array(node, arrays)) if result is None else result
+            for node, result in zip(self.function.outputs, results, strict=True)
+        ]
+
+    def shown(self) -> str:
+        """The operations, one on each line, in the words of the graph that programs become too."""
+        return str(graph_of(self.nodes, self.function))
+
+    def report(self) -> Report:
+        """What it was compiled to."""
+        return Report(
+            operations=len(self.nodes),
+            kernels=self.counts["kernels"],
+            products=self.counts["products"],
+            interpreted=[step.node.op for step in self.steps if step.node is not None],
+            temporary_bytes=self.arena.nbytes,
+            code_bytes=0 if self.code is None else self.code.nbytes,
+            compile_seconds=0.0 if self.code is None else self.code.seconds,
+        )

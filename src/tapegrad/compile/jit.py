@@ -1,0 +1,170 @@
+"""`jit`: a function of tensors, traced once and then executed as machine code.
+
+In: a function of arrays, tensors, floats and structures of them, among them transforms of other functions. Out: the
+same function, quicker. For each structure, shapes and dtypes of the arguments it is traced and compiled once.
+"""
+
+import contextlib
+import functools
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tapegrad.compile.calling import Entry
+from tapegrad.compile.execution import Executable, Report
+from tapegrad.compile.trace import array_of, is_input, traced
+from tapegrad.errors import InputError
+from tapegrad.tensor.nesting.levels import depth
+from tapegrad.tensor.tensor import Tensor
+from tapegrad.tensor.trees import flat, rebuilt
+
+# Signatures that are kept compiled; a function that is called with more of them is traced anew again and again.
+MOST_KEPT = 64
+# From so many traces on a function is told to trace often.
+OFTEN = 8
+
+
+def signature(value: Any) -> Any:
+    """What a trace depends on: structure, shapes, dtypes, and whatever is no array or float itself."""
+    if isinstance(value, dict):
+        return (dict, tuple([(key, signature(item)) for key, item in value.items()]))
+    if isinstance(value, (list, tuple)):
+        return (type(value), tuple([signature(item) for item in value]))
+    if is_input(value):
+        if type(value) is float:
+            return float
+        array = array_of(value)
+        return (array.shape, array.dtype)
+    try:
+        hash(value)
+    except TypeError:
+        raise InputError(
+            "expected arrays, numbers, and lists, tuples and dicts of them as arguments of a jitted function, got "
+            f"{type(value).__name__}; bind it before: jit(functools.partial(f, option=…))"
+        ) from None
+    return (type(value), value)
+
+
+def records(value: Any) -> bool:
+    """Whether a transform or a backward pass outside wants a derivative of a value."""
+    return type(value) is Tensor and value.requires_grad
+
+
+@contextlib.contextmanager
+def exclusively(entry: Entry | None) -> Iterator[None]:
+    """A context in which the quick way is closed, because the slow one uses the same memory."""
+    if entry is not None:
+        entry.busy = True
+    try:
+        yield
+    finally:
+        if entry is not None:
+            entry.busy = False
+
+
+class Jit:
+    """A function that is compiled when it is called. `traces` counts how often it was traced."""
+
+    def __init__(self, f: Callable[..., Any], strict: bool):
+        functools.update_wrapper(self, f)
+        self.traces = 0
+        self._f = f
+        self._strict = strict
+        self._kept: OrderedDict[Any, tuple[Executable, Any, Entry | None]] = OrderedDict()
+        self._told = False
+        self._entry: Entry | None = None
+
+    def __call__(self, *args: Any) -> Any:
+        """The function's result: arrays, and floats for numbers without axes."""
+        if depth() or any(records(value) for value in flat(args)):
+            return self._f(*args)  # part of what is outside: a transform differentiates it, or a jit compiles it
+        if self._entry is not None:
+            quick = self._entry.call(args)
+            if quick is not NotImplemented:
+                return quick
+        return self._found(args)
+
+    def _found(self, args: tuple[Any, ...]) -> Any:
+        """The result by the code for such arguments, which is made if there is none yet."""
+        executable, structure, entry = self._executable(args)
+        if entry is not None and entry is not self._entry:
+            self._entry = entry
+            quick = entry.call(args)
+            if quick is not NotImplemented:
+                return quick
+        with executable.lock, exclusively(entry):
+            results = executable([array_of(value) for value in flat(args) if is_input(value)])
+        items = [result if result.shape else result.item() for result in results]
+        return rebuilt(structure, iter(items))
+
+    def _executable(self, args: tuple[Any, ...]) -> tuple[Executable, Any, Entry | None]:
+        key = signature(args)
+        kept = self._kept.get(key)
+        if kept is None:
+            if self._strict and self._kept:
+                raise InputError(
+                    f"expected arguments like those of the first call of {self._name()}, which is strict; got others: "
+                    f"{described(key)}; jit(f) without strict=True compiles again for them"
+                )
+            function = traced(self._f, args)
+            executable = Executable(function)
+            kept = self._kept[key] = executable, function.structure, executable.entry(args)
+            self.traces += 1
+            if len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+            if self.traces >= OFTEN and not self._told:
+                self._told = True
+                warnings.warn(
+                    f"{self._name()} has been traced {self.traces} times, the last time for {described(key)}: jit "
+                    "compiles anew for every shape, dtype and option; pad arrays to a few shapes, and pass numbers "
+                    "that change as floats or arrays, not as int",
+                    stacklevel=3,
+                )
+        return kept
+
+    def _name(self) -> str:
+        return getattr(self._f, "__qualname__", type(self._f).__name__)
+
+    def report(self, *args: Any) -> Report:
+        """What the function is compiled to for arguments like these: kernels, what is interpreted, memory, seconds."""
+        return self._executable(args)[0].report()
+
+    def graph(self, *args: Any) -> str:
+        """The traced operations for arguments like these, one on each line."""
+        return self._executable(args)[0].shown()
+
+
+def described(key: Any) -> str:
+    """A signature for people."""
+    if key is float:
+        return "float"
+    if isinstance(key[0], tuple):
+        return f"{key[1]}{list(key[0])}"
+    if key[0] is dict:
+        return "{" + ", ".join(f"{name!r}: {described(item)}" for name, item in key[1]) + "}"
+    if isinstance(key[0], type) and issubclass(key[0], (list, tuple)):
+        return "(" + ", ".join(described(item) for item in key[1]) + ")"
+    return f"{key[1]!r:.40}"
+
+
+def jit(f: Callable[..., Any], *, strict: bool = False) -> Jit:
+    """f, compiled: traced once for each structure, shapes and dtypes of its arguments, then run as machine code.
+
+    Arrays, tensors and floats may change from call to call; ints, bools and strings are constants, and another one is
+    another trace. Derivatives are compiled with it: jit(value_and_grad(f)). Arrays that f uses without taking them as
+    arguments are constants, copied while tracing; printing and other effects happen only then. Results are arrays, and
+    floats for numbers without axes. Without llvmlite the traced operations are executed by NumPy.
+
+    strict: an error, instead of another trace, for arguments unlike the first.
+
+    >>> import numpy, tapegrad
+    >>> f = tapegrad.jit(tapegrad.value_and_grad(lambda x: (x * x).sum()))
+    >>> f(numpy.array([1.0, 2.0]))
+    (5.0, array([2., 4.]))
+    >>> f(numpy.array([3.0, 4.0]))
+    (25.0, array([6., 8.]))
+    >>> f.traces
+    1
+    """
+    return Jit(f, strict)

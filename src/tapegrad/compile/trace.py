@@ -1,0 +1,104 @@
+"""Tracing: a function of tensors becomes a graph, once for each structure, shapes and dtypes of its arguments.
+
+In: a function and arguments. Out: `TracedFunction`: nodes for what it gave, which of the arguments are inputs, and what
+must hold at every call.
+"""
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+from tapegrad.compile import staging as _staging  # noqa: F401  enters itself
+from tapegrad.compile.symbol import Node, Symbol, Trace, constant, traces
+from tapegrad.errors import InputError
+from tapegrad.tensor.nesting.levels import Level, no_grad, switches
+from tapegrad.tensor.nesting.traced import Traced as Recording
+from tapegrad.tensor.nesting.traced import plain
+from tapegrad.tensor.tensor import Tensor, wrapped
+from tapegrad.tensor.trees import flat, rebuilt
+
+# Beyond this a function is a loop that was unrolled: compiling it would take minutes.
+MOST_OPERATIONS = 100_000
+_tracing = threading.RLock()
+
+
+@dataclass
+class TracedFunction:
+    """What a function computed, as nodes."""
+
+    inputs: list[Node]  # for each array among the arguments
+    outputs: list[Node]
+    checks: list[tuple[Node, str]]  # conditions, and what to say where one does not hold
+    structure: Any  # of the result
+
+
+def is_input(value: Any) -> bool:
+    """Whether an argument's numbers may change from call to call: arrays and floats; anything else is a constant."""
+    return isinstance(value, (numpy.ndarray, numpy.generic, Tensor, float))
+
+
+def array_of(value: Any) -> Any:
+    """The array of an argument."""
+    return plain(value._array) if type(value) is Tensor else numpy.asarray(value)
+
+
+def traced(f: Callable[..., Any], args: tuple[Any, ...]) -> TracedFunction:
+    """The function's graph for arguments like these."""
+    values = flat(args)
+    with _tracing:
+        trace = Trace(MOST_OPERATIONS)
+        traces.append(trace)
+        switches.staging += 1
+        try:
+            inputs: list[Node] = []
+            lifted = []
+            for value in values:
+                if not is_input(value):
+                    lifted.append(value)
+                    continue
+                array = array_of(value)
+                node = Node("input", (), len(inputs), array.shape, array.dtype, isinstance(value, float))
+                inputs.append(node)
+                # indices and labels are arrays as such, as they are to the function when it is interpreted
+                lifted.append(wrapped(Symbol(node)))
+            with no_grad(), Level():
+                result = f(*rebuilt(args, iter(lifted)))
+            outputs = [output_node(item) for item in flat(result)]
+            return TracedFunction(inputs, outputs, trace.checks, rebuilt(result, iter([None] * len(outputs))))
+        finally:
+            switches.staging -= 1
+            traces.pop()
+
+
+def output_node(item: Any) -> Node:
+    """The node of an item of what a function returned."""
+    if type(item) is Tensor:
+        item = item._array
+    if type(item) is Recording:
+        item = plain(item)
+    if type(item) is Symbol:
+        return item.node
+    if not isinstance(item, (int, float)) and not hasattr(item, "dtype"):
+        raise InputError(
+            f"expected the function to return tensors, arrays and numbers, got {type(item).__name__} {item!r:.60}"
+        )
+    return constant(item)
+
+
+def ordered(roots: Iterable[Node]) -> list[Node]:
+    """All nodes that lead to some, operands first; a walk without recursion."""
+    reached: dict[int, Node] = {}
+    waiting = [(node, False) for node in reversed(list(roots))]
+    while waiting:
+        node, done = waiting.pop()
+        if id(node) in reached:
+            continue
+        if done:
+            reached[id(node)] = node
+            continue
+        waiting.append((node, True))
+        waiting += [(operand, False) for operand in reversed(node.operands)]
+    return list(reached.values())

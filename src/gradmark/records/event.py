@@ -67,7 +67,7 @@ class GrowingRun:
         self._begun = begun
         self._measured = {m.cell.id: m for m in begun.measurements}
         self._samples: dict[str, list[Sample]] = {m.cell.id: list(m.samples) for m in begun.measurements}
-        self._reference = Reference()
+        self._reference = Reference(begun.clock_ns)
         self._references: dict[str, Reference] = {}  # of each cell
         for cell, sample in ((cell, sample) for cell, samples in self._samples.items() for sample in samples):
             self._learn(cell, sample)

@@ -2,7 +2,7 @@
 
 from gradmark.records.cell import Cell
 from gradmark.records.measurement import Measurement
-from gradmark.records.quantities import Moment, Seconds, Version, Whole
+from gradmark.records.quantities import Moment, PilotNs, Seconds, Version, Whole
 from gradmark.records.record import Record
 
 # History of the format of run files. A reader accepts every version up to its own.
@@ -99,5 +99,7 @@ class Run(Record, frozen=True, kw_only=True):
     arguments: list[str] = []  # what was typed after the verb
     planned: list[Cell] = []  # all cells, measured or not yet
     finished: bool = False
+    # What the core's pilot takes at the machine's usual clock, at which times are stated; None where it was not known.
+    clock_ns: PilotNs | None = None
     sources: dict[str, str] = {}  # digests of the user's files that it measures, by path; none in older files
     format_version: Version = 1  # what a file has that does not say: defaults are not written

@@ -22,7 +22,7 @@ from gradmark.measure.job import Job, Result
 from gradmark.measure.worker.prepared import Prepared
 from gradmark.measure.worker.sampling import take_time
 from gradmark.measure.worker.session import capabilities_of, refuse_prepare
-from gradmark.measure.worker.timer import elapsed_ns
+from gradmark.measure.worker.timer import Steps, carry_out, elapsed_ns
 from gradmark.workloads.lookup import where_it_failed
 
 
@@ -66,8 +66,14 @@ def limit(job: Job) -> None:
 
 
 def run(job: Job) -> Result:
-    """Does a job; everything that goes wrong is a result, of one of two sides with what it should not have loaded."""
-    result = _done(job)
+    """Does a job."""
+    return carry_out(steps(job))
+
+
+def steps(job: Job) -> Steps[Result]:
+    """A job, to be carried out; everything that goes wrong is a result, of one of two sides with what it should not have
+    loaded."""
+    result = yield from _done(job)
     if job.origins is None or job.kind == "repeat":  # callgrind would take seconds, and the cell was inspected
         return result
     from gradmark.measure.worker.loaded import Loaded
@@ -78,10 +84,11 @@ def run(job: Job) -> Result:
     return msgspec.structs.replace(result, strays=loaded.strays(deep=True), shared=loaded.shared())
 
 
-def _done(job: Job) -> Result:
-    work = {"survey": survey, "try": try_function, "inspect": inspect, "time": take_time, "repeat": repeat}[job.kind]
+def _done(job: Job) -> Steps[Result]:
     try:
-        return work(job)
+        if job.kind == "time":
+            return (yield from take_time(job))
+        return {"survey": survey, "try": try_function, "inspect": inspect, "repeat": repeat}[job.kind](job)
     except UnsupportedError as error:
         absent = isinstance(error, AbsentError)
         return Result(status="unsupported", message=str(error), lacks=error.lacks, absent=absent)

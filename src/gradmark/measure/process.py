@@ -23,8 +23,8 @@ from gradmark.measure.origins import Origins
 from gradmark.records.decoding import UndecodableError, converted, decoded
 
 __all__ = ["Place", "cache", "count_instructions", "end_all", "environment", "last_line", "outcome", "run", "too_late"]
-# -P: a random.py in the current folder must not hide Python's own. -c: with -m two frames of Python's own would lie below
-# what is timed (decision 26).
+# -P: a random.py in the current folder must not hide Python's own. -c: with -m two more frames would lie below what is
+# timed (decision 26).
 MODULE = ["-P", "-c", "from gradmark.measure.worker.__main__ import main; main()"]
 WORKER = [sys.executable, *MODULE]
 # A worker has run the code of strangers: its answer is believed as far as it makes sense.

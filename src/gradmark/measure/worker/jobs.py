@@ -71,8 +71,7 @@ def run(job: Job) -> Result:
 
 
 def steps(job: Job) -> Steps[Result]:
-    """A job, to be carried out; everything that goes wrong is a result, of one of two sides with what it should not have
-    loaded."""
+    """A job to be carried out; what goes wrong is a result, of one of two sides with what it should not have loaded."""
     result = yield from _done(job)
     if job.origins is None or job.kind == "repeat":  # callgrind would take seconds, and the cell was inspected
         return result

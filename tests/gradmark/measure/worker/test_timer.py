@@ -1,6 +1,7 @@
 """The timer, on a clock that only moves when it is told to."""
 
 import gc
+import sys
 
 import pytest
 
@@ -9,6 +10,7 @@ from gradmark.measure.worker.timer import (
     LEAST_BLOCKS,
     PATIENCE,
     WARM_UP_BLOCKS,
+    Block,
     Timed,
     carry_out,
     clock_resolution_ns,
@@ -90,6 +92,49 @@ def test_two_calls_take_turns(clock):
 
 def test_waiting_for_the_device_is_timed(clock):
     assert elapsed_ns((nothing,), 10, clock.call(500)) == 500
+
+
+def test_blocks_are_called_from_where_the_steps_are_carried_out():
+    depths = []
+
+    def depth():
+        frame, count = sys._getframe(), 0
+        while frame is not None:
+            frame, count = frame.f_back, count + 1
+        depths.append(count)
+
+    def deep(levels):
+        if levels:
+            return (yield from deep(levels - 1))
+        return (yield Block((depth,), 3, nothing))
+
+    depth()
+    own = depths.pop()
+    carry_out(deep(20))
+    assert depths == [own + 2] * 3  # `carry_out` and `elapsed_ns`
+
+
+def test_an_error_in_a_block_is_raised_in_the_steps():
+    def steps():
+        try:
+            yield Block((lambda: 1 / 0,), 1, nothing)
+        except ZeroDivisionError:
+            yield Block((nothing,), 1, nothing)
+            return "went on"
+
+    assert carry_out(steps()) == "went on"
+
+
+def test_half_of_the_iterations_come_before_the_clock(clock):
+    called = []
+    phase = Timed((lambda: called.append(1) or clock.call(10)(),))
+    phase.iterations = 60
+    carry_out(phase.add_block(Watch(clock)))
+    assert (len(called), phase.block_ns) == (90, [10.0])
+    called.clear()
+    phase.iterations = 1  # what takes long is not called twice
+    carry_out(phase.add_block(Watch(clock)))
+    assert (len(called), phase.block_ns) == (1, [10.0, 10.0])
 
 
 def test_what_must_happen_before_is_not_timed(clock):

@@ -7,6 +7,7 @@ import os
 
 import msgspec
 
+from gradmark import requirements
 from gradmark.engines.discovery import load
 from gradmark.errors import (
     AbsentError,
@@ -102,9 +103,15 @@ def _done(job: Job) -> Steps[Result]:
             return Result(status="unsupported", message=str(error), missing=missing, new=True)
         return Result(status="error", message=str(error), missing=missing)
     except GradmarkError as error:
-        return Result(status="error", message=str(error), missing=isinstance(error, MissingEngineError))
+        missing = isinstance(error, MissingEngineError)
+        return Result(status="error", message=str(error), missing=missing, broken=_broken(error))
     except (Exception, SystemExit) as error:
-        return Result(status="error", message=where_it_failed(error))
+        return Result(status="error", message=where_it_failed(error), broken=_broken(error))
+
+
+def _broken(error: BaseException) -> str:
+    package = requirements.lacking(error)
+    return requirements.advice(package) if package else ""
 
 
 def _is_new(engine: str, error: NoSuchError, tree: str) -> bool:

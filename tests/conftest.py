@@ -18,6 +18,9 @@ settings.load_profile("deterministic")
 STATE = tempfile.TemporaryDirectory(prefix="gradmark-tests-")
 os.environ["XDG_STATE_HOME"] = STATE.name
 
+# Two seconds before each run that times anything; tests of calibrations say how long theirs are.
+os.environ["GRADMARK_CALIBRATION_S"] = "0"
+
 THAW = gc.unfreeze
 HIDING = Path(__file__).parent / "without_peers"
 
@@ -34,6 +37,33 @@ def pytest_collection_finish():
     gc.collect()
     gc.freeze()
     gc.unfreeze = gc.freeze  # what counts memory in this process would thaw them when it has done so
+
+
+@pytest.fixture(scope="session")
+def server():
+    """A PostgreSQL of our own, for all tests."""
+    import database
+
+    if missing := database.missing():
+        pytest.skip(missing)
+    running = database.Server()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def empty_database(server):
+    """The URL of a database that nobody has written to."""
+    return server.new()
+
+
+@pytest.fixture
+def url(empty_database):
+    """The URL of a database that is a store, without a run."""
+    from gradmark.store.connection import Address
+
+    Address(empty_database).migrate()
+    return empty_database
 
 
 @pytest.fixture

@@ -1,19 +1,25 @@
 """`gradmark list`: workloads, engines, runs."""
 
-from pathlib import Path
+import shutil
+import textwrap
 from typing import TYPE_CHECKING
 
 import click
 
+from gradmark.commands.options import store_option
 from gradmark.commands.terminal import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from gradmark.records import DerivativeName
     from gradmark.store.listing import Listed
+    from gradmark.store.store import Store
 
 # A list is read downwards: longer lines only move its parts away from each other.
 WIDEST = 100
+# Of what belongs to the line above.
+INDENT = " " * 6
 # The longest verb.
 VERB = len("hypothesis")
 # A test goes on by running it again.
@@ -22,8 +28,8 @@ NOT_RESUMED = ("pytest",)
 
 @click.command()
 @click.argument("what", type=click.Choice(["workloads", "engines", "runs", "all"]), default="all")
-@click.option("--store", type=click.Path(path_type=Path), default=None, help="Folder of run files.")
-def command(what: str, store: Path | None) -> None:
+@store_option
+def command(what: str, store: "Store") -> None:
     """Show what there is: workloads, engines, runs."""
     if what in ("workloads", "all"):
         workloads()
@@ -52,7 +58,7 @@ def _quoted(value: object) -> str:
 
 
 def engines() -> None:
-    """Which can be imported here, and what the others lack. Each is asked in a process of its own."""
+    """Which can be imported here, with their derivatives, and what the others lack. Each is asked in a process."""
     from gradmark.commands.progress import working
     from gradmark.engines import discovery
     from gradmark.measure import plan, process
@@ -70,40 +76,60 @@ def engines() -> None:
         else:
             state = f"missing: {surveyed.missing[name]}"
         say(f"  {name:30} {state}")
+        if can is not None and can.gradients and not can.absent:
+            room = _columns() - len(INDENT)
+            for line in textwrap.wrap(by_mode(can.derivatives), room, break_on_hyphens=False):
+                say(f"{INDENT}{line}")
 
 
-def runs(store: Path | None) -> None:
+def by_mode(derivatives: "Mapping[DerivativeName, str]") -> str:
+    """The derivatives of an engine, those of one mode together.
+
+    >>> by_mode({"gradient": "rev", "jvp": "fwd", "vjp": "rev", "hvp": "fwd-over-rev"})
+    'gradient, vjp (rev); jvp (fwd); hvp (fwd-over-rev)'
+    >>> by_mode({"gradient": ""})
+    'gradient'
+    """
+    from gradmark.report.model.characters import one_line
+
+    modes: dict[str, list[str]] = {}
+    for name, mode in derivatives.items():
+        modes.setdefault(mode, []).append(name)
+    return "; ".join(", ".join(names) + (f" ({one_line(mode)})" if mode else "") for mode, names in modes.items())
+
+
+def _columns() -> int:
+    """How wide a list may be."""
+    return min(shutil.get_terminal_size().columns, WIDEST)
+
+
+def runs(store: "Store") -> None:
     """Kept runs, oldest first: what was run, and how far it got; a damaged file is named, not hidden."""
-    import shutil
-
-    from gradmark.store import listing
-    from gradmark.store import runs as files
-
-    folder = store or files.FOLDER
-    columns = min(shutil.get_terminal_size().columns, WIDEST)
-    say(f"runs in {folder} (times are UTC)")
-    for run in listing.headers(folder):
-        for line in lines(run, columns):
+    columns = _columns()
+    kept = store.listed()
+    say(f"runs in {store.name} (times are UTC)")
+    for run in kept:
+        for line in lines(run, columns, store):
             say(line)
 
 
-def lines(run: "Listed", columns: int) -> "Iterator[str]":
+def lines(run: "Listed", columns: int, store: "Store") -> "Iterator[str]":
     """When and how far; what on which engines; how to go on if it was interrupted."""
     from gradmark.commands.measuring import command_to_resume
     from gradmark.report.model.characters import one_line
 
     if run.problem:
         yield f"  {one_line(run.id)}  unreadable"
-        yield f"      {one_line(run.problem)}"
+        yield f"{INDENT}{one_line(run.problem)}"
         return
     when = run.started[:16].replace("T", " ")
     verb = one_line(run.verb).partition(" ")[0]  # of `baseline` only `update` measures
     yield f"  {one_line(run.id)}  {when}  {verb:{VERB}}  {state(run)}"
-    room = columns - len("      " + " on ")
+    room = columns - len(INDENT + " on ")
     engines = few(run.engines, room // 2)
-    yield f"      {few(run.workloads, room - len(engines))} on {engines}"
+    yield f"{INDENT}{few(run.workloads, room - len(engines))} on {engines}"
     if not (run.finished or run.running or run.verb in NOT_RESUMED):
-        yield f"      continue with: {command_to_resume(run, Path(run.path))}"
+        yield f"{INDENT}continue with: {command_to_resume(run, store)}"
 
 
 def state(run: "Listed") -> str:

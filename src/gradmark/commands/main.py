@@ -35,6 +35,7 @@ VERBS = {
     "audit": "Plant known faults and show that the gate catches them.",
     "history": "Show how results changed from run to run.",
     "report": "A self-contained HTML page of one run or several.",
+    "store": "Keep runs in a database: init, copy, check.",
     "list": "Workloads, engines, runs.",
     "doctor": "Check whether this machine is fit to measure on.",
 }

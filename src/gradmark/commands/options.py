@@ -4,7 +4,6 @@ In: names of options. Out: a decorator that adds them, and the settings that the
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
@@ -19,11 +18,31 @@ PROCESSES, MOST_PROCESSES, BLOCKS, CELL_S = 9, 60, 10, 2.0
 PROCESSES_OF_FULL, MOST_PROCESSES_OF_FULL, BLOCKS_OF_FULL, CELL_S_OF_FULL = 15, 60, 20, 8.0
 
 
+def _text(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str:
+    return value or ""
+
+
 def _positive(context: click.Context, parameter: click.Parameter, value: float) -> float:
     if not 0.0 < value < 1e6:  # nan is not
         raise click.BadParameter(f"expected a number above 0, got {value}", context, parameter)
     return value
 
+
+def _opened(_context: click.Context, _parameter: click.Parameter, value: str) -> Any:
+    """The store of a folder or a URL. Nothing is connected to yet; a password is refused before anything else."""
+    from gradmark.store.store import open_store
+
+    return open_store(value)
+
+
+# Of every verb that reads or writes runs.
+store_option = click.option(
+    "--store",
+    default="",
+    metavar="FOLDER|URL",
+    callback=_opened,
+    help="Where runs are: a folder, or postgresql://HOST/DATABASE. Default: .gradmark/runs.",
+)
 
 OPTIONS: dict[str, Callable[[Any], Any]] = {
     "engines": click.option(
@@ -101,9 +120,14 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
         default=False,
         help="Let workers have huge pages: large arrays are faster, and vary more. Default: no.",
     ),
-    "store": click.option(
-        "--store", type=click.Path(path_type=Path), metavar="FOLDER", help="Run files. Default: .gradmark/runs."
+    "data": click.option(
+        "--data",
+        type=click.Path(exists=True, file_okay=False, resolve_path=True),
+        callback=_text,
+        metavar="FOLDER",
+        help="Published inputs for the literature suite: the folder `data` of ADBench.",
     ),
+    "store": store_option,
     "resume": click.option(
         "--resume", metavar="RUN", help="Continue an interrupted run: its id, its file, or `latest`."
     ),
@@ -113,7 +137,7 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
         help="With --resume: also a run that you did not begin on this machine; it says what is run.",
     ),
 }
-HOW = ("seed", "threads", "timeout", "memory_limit", "pin", "huge_pages", "store", "resume", "trust")
+HOW = ("seed", "threads", "timeout", "memory_limit", "pin", "huge_pages", "data", "store", "resume", "trust")
 SAMPLING = ("quick", "processes", "memory", "instructions", *HOW)
 # Options that change what becomes of a run, not the run: they may be given with --resume.
 OF_OUTPUT = ("form", "output", "json_file", "html_file", "medians", "as_json", "store", "resume", "trust")

@@ -59,7 +59,7 @@ def command(
 
     def plan() -> Plan:
         asked = engines or (DEFAULT_ENGINE,)
-        settings = fewer(invocation.settings, len(discovery.chosen(asked)))
+        settings = fewer(invocation.settings, len(discovery.chosen(asked, derivatives)))
         rows = invocation.select(select, keyword)
         return invocation.plan(
             rows,
@@ -80,7 +80,7 @@ def command(
         say(f"{plural(len(planned.cells), 'cell')}, {processes} each")
         return
     ready(json_file, html_file)
-    run, path = measure(invocation, plan, unsettled)
+    run, where = measure(invocation, plan, unsettled)
     if json_file is not None:
         runs.save(run, json_file)
     if html_file is not None:
@@ -88,7 +88,7 @@ def command(
     show(run, form, medians=medians)
     if form == "table":
         say()
-    say(f"run file: {path}", err=form != "table")
+    say(f"run file: {where}", err=form != "table")
     sys.exit(exit_code(run))
 
 

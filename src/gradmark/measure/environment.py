@@ -4,8 +4,11 @@ import importlib.metadata
 import os
 import platform
 import subprocess
-from pathlib import Path
 
+import msgspec
+
+from gradmark.measure import machine
+from gradmark.measure.machine import read as _read
 from gradmark.records import Environment
 
 # Packages whose version may change a number.
@@ -28,19 +31,12 @@ PACKAGES = [
 ]
 
 
-def _read(path: str) -> str | None:
-    try:
-        return Path(path).read_text(errors="replace").strip()
-    except OSError:
-        return None
-
-
 def cpu() -> str:
     """The processor's name."""
     for line in (_read("/proc/cpuinfo") or "").splitlines():
         if line.startswith("model name"):
             return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
+    return machine.brand() or platform.processor() or platform.machine()
 
 
 def cores() -> int:
@@ -91,12 +87,14 @@ def _git(*arguments: str) -> str | None:
 
 
 def collect() -> Environment:
-    """The environment of this process and the current folder."""
+    """The environment of this process and the current folder, with what is declared of the machine."""
+    declared = machine.declared()
     commit = _git("rev-parse", "HEAD")
     changes = _git("status", "--porcelain") if commit else None
-    return Environment(
+    granted = cores()
+    here = Environment(
         cpu=cpu(),
-        cores=cores(),
+        cores=granted,
         memory_bytes=memory_bytes(),
         os=f"{platform.system()} {platform.release()}",
         python=f"{platform.python_implementation()} {platform.python_version()}",
@@ -106,4 +104,9 @@ def collect() -> Environment:
         virtualisation=virtualisation(),
         commit=commit,
         dirty=bool(changes) if changes is not None else None,
+        microcode=machine.microcode(),
+        gpus=machine.gpus(),
+        quota=machine.quota(granted),
+        instance=machine.instance(),
     )
+    return msgspec.structs.replace(here, **declared)

@@ -5,6 +5,7 @@ In: a begun run and events. Out: the run as it stands. Adding an event costs the
 
 import msgspec
 
+from gradmark.records.calibration import Calibration
 from gradmark.records.measurement import Accuracy, Instructions, Measurement, Status
 from gradmark.records.metric import exact_numbers
 from gradmark.records.pilots import MEMORY, Reference
@@ -45,11 +46,17 @@ class Counted(Record, frozen=True, kw_only=True, tag=True):
     instructions: Instructions
 
 
+class Calibrated(Record, frozen=True, kw_only=True, tag=True):
+    """Fixed work was timed, before anything else was."""
+
+    calibration: Calibration
+
+
 class Finished(Record, frozen=True, kw_only=True, tag=True):
     """Everything that was planned was done."""
 
 
-Event = Inspected | Sampled | Stopped | Counted | Finished
+Event = Inspected | Sampled | Stopped | Counted | Calibrated | Finished
 
 
 def _counted_again(earlier: Measurement, later: Measurement) -> Measurement:
@@ -71,6 +78,7 @@ class GrowingRun:
         self._references: dict[str, Reference] = {}  # of each cell
         for cell, sample in ((cell, sample) for cell, samples in self._samples.items() for sample in samples):
             self._learn(cell, sample)
+        self.calibrations = list(begun.calibrations)
         self.finished = begun.finished
 
     def add(self, event: Event) -> None:
@@ -93,6 +101,8 @@ class GrowingRun:
                 self._measured[cell] = stopped
             case Counted(cell=cell, instructions=instructions):
                 self._measured[cell] = msgspec.structs.replace(self._measured[cell], instructions=instructions)
+            case Calibrated(calibration=calibration):
+                self.calibrations.append(calibration)
             case Finished():
                 self.finished = True
 
@@ -130,4 +140,6 @@ class GrowingRun:
         # The first files do not say what was planned; what a damaged plan lacks, or has twice, is there once too.
         names = dict.fromkeys([*(cell.id for cell in self._begun.planned), *self._measured])
         measurements = [m for name in names if (m := self._known(name, of_all)) is not None]
-        return msgspec.structs.replace(self._begun, measurements=measurements, finished=self.finished)
+        return msgspec.structs.replace(
+            self._begun, measurements=measurements, calibrations=list(self.calibrations), finished=self.finished
+        )

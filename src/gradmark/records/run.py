@@ -1,5 +1,6 @@
 """The run: where, how, and what was measured."""
 
+from gradmark.records.calibration import Calibration
 from gradmark.records.cell import Cell
 from gradmark.records.measurement import Measurement
 from gradmark.records.quantities import Moment, PilotNs, Seconds, Version, Whole
@@ -11,7 +12,8 @@ from gradmark.records.record import Record
 #   3  a line for each thing that happens; cells have a kind; warnings have a code; what is derived is not stored
 #   4  pilots around each block; a time is what the fastest tenth of the calm blocks reached
 #   5  derivatives: cells have one; before, all were gradients. Mode, sparsity and evaluations of a measurement
-FORMAT_VERSION = 5
+#   6  machines: microcode, GPUs, quota and an id of the machine; calibrations
+FORMAT_VERSION = 6
 
 
 class Environment(Record, frozen=True, kw_only=True):
@@ -28,12 +30,20 @@ class Environment(Record, frozen=True, kw_only=True):
     virtualisation: str | None = None
     commit: str | None = None
     dirty: bool | None = None
+    # Older files have none of these.
+    microcode: str | None = None
+    gpus: list[str] = []  # each with its driver
+    quota: Seconds | None = None  # of how many cores' time this process may use, where that is less than its cores
+    instance: str = ""  # the machine's own id, which no other machine has; "unknown" where it has none
 
     def unlike(self, other: "Environment") -> list[str]:
         """What differs and makes times incomparable, as `name: ours, theirs`; code and its commit may differ."""
+        fields = ["cpu", "machine", "cores", "memory_bytes", "os", "python", "governor"]
+        if self.instance and other.instance:  # else one of them is older, and says nothing of these
+            fields += ["microcode", "quota", "gpus", "virtualisation"]
         return [
             f"{field.removesuffix('_bytes')}: {self._words(field)}, {other._words(field)}"
-            for field in ("cpu", "machine", "cores", "memory_bytes", "os", "python", "governor")
+            for field in fields
             if getattr(self, field) != getattr(other, field)
         ]
 
@@ -41,6 +51,8 @@ class Environment(Record, frozen=True, kw_only=True):
         value = getattr(self, field)
         if value is None:
             return "not shown"
+        if isinstance(value, list):
+            return ", ".join(value) or "none"
         return f"{value:,} bytes" if field == "memory_bytes" else str(value)
 
 
@@ -60,6 +72,7 @@ class Settings(Record, frozen=True, kw_only=True, omit_defaults=False):
     instructions: bool = False
     pin: bool = True
     huge_pages: bool = True  # workers take what the system gives; in older files they did
+    data: str = ""  # the folder of published inputs; none in older files
     full: bool = False
     forked: bool = False  # workers come from one import of each engine and round, not from one each
     shared_cache: bool = False  # workers find what the compilers of earlier ones left on disk
@@ -74,6 +87,8 @@ class Settings(Record, frozen=True, kw_only=True, omit_defaults=False):
         match field:
             case "full":
                 return "is --full" if value else "is quick"
+            case "data":
+                return f"reads inputs from {value}" if value else "has gradmark's own inputs"
             case "pin":
                 return "is pinned" if value else "is not pinned"
             case "huge_pages":
@@ -99,6 +114,7 @@ class Run(Record, frozen=True, kw_only=True):
     arguments: list[str] = []  # what was typed after the verb
     planned: list[Cell] = []  # all cells, measured or not yet
     finished: bool = False
+    calibrations: list[Calibration] = []  # how fast its machine was when it began to time; none in older files
     # What the core's pilot takes at the machine's usual clock, at which times are stated; None where it was not known.
     clock_ns: PilotNs | None = None
     sources: dict[str, str] = {}  # digests of the user's files that it measures, by path; none in older files

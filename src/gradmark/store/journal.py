@@ -17,8 +17,8 @@ import msgspec
 from gradmark.errors import StoreError
 from gradmark.records import FORMAT_VERSION, Cell, Environment, Record, Run, Settings
 from gradmark.records.decoding import UndecodableError, decoded, encoded
-from gradmark.records.event import Event, Finished, GrowingRun, Inspected, Sampled, Stopped
-from gradmark.records.quantities import Moment, Version, Whole
+from gradmark.records.event import Calibrated, Event, Finished, GrowingRun, Inspected, Sampled, Stopped
+from gradmark.records.quantities import Moment, PilotNs, Version, Whole
 from gradmark.store import document, reading, seal
 from gradmark.store.writing import replace, write_all
 
@@ -45,6 +45,7 @@ class Header(Record, frozen=True, kw_only=True):
     arguments: list[str] = []
     engines: list[str] = []
     workloads: list[str] = []
+    clock_ns: PilotNs | None = None
     sources: dict[str, str] = {}
 
 
@@ -244,6 +245,7 @@ def header(run: Run) -> Header:
         cells=len(run.planned),
         engines=list(dict.fromkeys(cell.engine for cell in run.planned)),
         workloads=list(dict.fromkeys(cell.workload for cell in run.planned)),
+        clock_ns=run.clock_ns,
         sources=run.sources,
     )
 
@@ -251,7 +253,11 @@ def header(run: Run) -> Header:
 def lines(run: Run) -> bytes:
     """A whole run as the lines of a file."""
     progress = _Progress(msgspec.structs.replace(run, measurements=[]))
-    events: list[Event] = [Inspected(measurement=measurement) for measurement in run.measurements]
+    events: list[Event] = []
+    for measurement in run.measurements:
+        events.append(Inspected(measurement=msgspec.structs.replace(measurement, samples=[])))
+        events += [Sampled(cell=measurement.cell.id, sample=sample) for sample in measurement.samples]
+    events += [Calibrated(calibration=calibration) for calibration in run.calibrations]
     if run.finished:
         events.append(Finished())
     first = _packed(header(run), _HEADER)
@@ -335,6 +341,7 @@ def _begun(parts: list[bytes], path: Path) -> Run:
         settings=first.settings,
         planned=planned,
         measurements=[],
+        clock_ns=first.clock_ns,
         sources=first.sources,
         format_version=first.format_version,
     )

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from gradmark.errors import StoreError
-from gradmark.records import FORMAT_VERSION
+from gradmark.records import FORMAT_VERSION, Run
 from gradmark.records.event import GrowingRun
 from gradmark.store import journal, runs
 from gradmark.store.journal import Journal
@@ -34,6 +34,16 @@ def test_what_is_written_is_read(written, complete):
     assert runs.load(written) == complete
     assert written.name == "20260101T000000-abc123.jsonl"
     assert os.listdir(written.parent) == [written.name]
+
+
+def test_every_field_of_a_begun_run_is_kept(begun, tmp_path):
+    """Seen: the usual clock was no part of the first line, so that no run had one."""
+    run = msgspec.structs.replace(begun(), clock_ns=8000.0, verb="ops", arguments=["-e", "e"], sources={"f.py": "a1"})
+    Journal.begin(run, tmp_path).close()
+    (path,) = tmp_path.iterdir()
+    fields = [name for name in type(run).__struct_fields__ if name != "planned"]
+    again = runs.load(path)
+    assert [(name, getattr(again, name)) for name in fields] == [(name, getattr(run, name)) for name in fields]
 
 
 def test_the_file_as_it_is(written):
@@ -130,7 +140,7 @@ def test_a_newer_format(written):
     written.write_bytes(
         written.read_bytes().replace(b'"format_version":%d' % FORMAT_VERSION, b'"format_version":99', 1)
     )
-    with pytest.raises(StoreError, match="has format 99, this gradmark reads up to 5; install a newer gradmark"):
+    with pytest.raises(StoreError, match="has format 99, this gradmark reads up to 6; install a newer gradmark"):
         runs.load(written)
 
 
@@ -296,3 +306,14 @@ def test_what_a_damaged_plan_lacks_is_not_lost(written, complete):
     lines[1] = lines[1].replace(b'"engine":"f"', b'"engine":"x"')
     written.write_bytes(b"".join(lines))
     assert {m.cell.id for m in runs.load(written).measurements} == {m.cell.id for m in complete.measurements}
+
+
+def test_all_that_a_run_has_is_in_its_file(begun, tmp_path):
+    """Seen: the clock at which times are stated was not, so that a run that was opened again had others."""
+    usual = {"settings", "environment", "measurements", "format_version", "planned"}
+    run = msgspec.structs.replace(begun(), measurements=[], clock_ns=12.5, sources={"a": "b"})
+    with Journal.begin(run, tmp_path) as keep:
+        again = runs.load(keep.path)
+    for field in Run.__struct_fields__:
+        if field not in usual:
+            assert getattr(again, field) == getattr(run, field), field

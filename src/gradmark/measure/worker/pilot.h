@@ -12,6 +12,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #if defined(__unix__) || defined(__APPLE__)
 #include <unistd.h>
 #endif
@@ -51,6 +52,51 @@ static void core_work(int passes) {
         FOUR_STEPS(0) FOUR_STEPS(4) FOUR_STEPS(8) FOUR_STEPS(12)
     }
     pilot_result = p + q + r + s + t + u + v + w + (double)(a ^ b ^ c ^ d ^ e ^ f);
+}
+
+/* The work of a calibration: one kind of load each, several chains of it at once. It has no say in what a block took. */
+
+static void integer_work(int passes) {
+    uint64_t a = 1, b = 2, c = 3, d = 4;
+    int pass;
+    for (pass = 0; pass < passes; pass++) {
+        a = a * 6364136223846793005u + 1442695040888963407u;
+        b ^= b << 13, b ^= b >> 7, b ^= b << 17;
+        c += (a >> 33) % ((b & 1023) + 3);
+        if (c & 16) d += c;
+        else d ^= a;
+    }
+    pilot_result = (double)(a ^ b ^ c ^ d);
+}
+
+static void floating_work(int passes) {
+    double p = 1.0, q = 1.5, r = 2.0, s = 2.5;
+    int pass;
+    for (pass = 0; pass < passes; pass++) {
+        p = p * 0.999999 + 0.25;
+        q = q * 0.5 + p * 0.125;
+        r = r / (1.0 + 0.001 * q) + 1.0;
+        s = s * 0.75 + r * q;
+    }
+    pilot_result = p + q + r + s;
+}
+
+#define SLOTS 256
+static void allocation_work(int passes) {
+    static void *slots[SLOTS];
+    uint64_t a = 1;
+    int pass, k;
+    for (pass = 0; pass < passes; pass++) {
+        a = a * 6364136223846793005u + 1442695040888963407u;
+        k = (int)((a >> 33) & (SLOTS - 1));
+        free(slots[k]);
+        slots[k] = malloc(16 + ((a >> 41) & 2047));
+        if (slots[k]) *(volatile char *)slots[k] = 1;
+    }
+    for (k = 0; k < SLOTS; k++) {
+        free(slots[k]);
+        slots[k] = 0;
+    }
 }
 
 /* Bytes of the second cache of a core, within reason where the system says otherwise; 1 MiB where it does not say. */

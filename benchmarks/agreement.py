@@ -10,7 +10,7 @@ Fresh processes take turns, ours and theirs, each of one engine, on the same cor
 both. Allocations: `memray stats` over a script. Instructions: valgrind over the same script.
 
 Needs the peers, pyperf (in the group `bench`), memray and valgrind; says what it lacks. Promised: within 3 %,
-allocations the same. Exit code 1 if that is not kept.
+allocations the same to 0.1 %. Exit code 1 if that is not kept.
 """
 
 import argparse
@@ -127,6 +127,7 @@ print(json.dumps([elapsed_ns(calls) / calls for _ in range(BLOCKS)]))
 GRADMARK = [sys.executable, "-m", "gradmark.commands.main"]
 BLOCKS, BLOCK_NS = 30, 1_000_000
 WITHIN = 0.03
+STRAY = 0.001  # of a script's thousand iterations one may meet a list that grows
 
 
 def gradmark(folder, workload, engine, *options):
@@ -226,7 +227,7 @@ def show(what, ours, theirs, within=WITHIN):
     kept = abs(difference) <= within
     print(
         f"{'kept' if kept else 'NOT KEPT':10}{what}: gradmark {ours:.1f}, {theirs:.1f}; {difference:+.2%}, promised "
-        f"{within:.0%}",
+        f"{within:.1%}",
         flush=True,
     )
     return kept
@@ -250,7 +251,7 @@ def main():
             for workload in ("expression", "mlp_step"):
                 sides = partial(ours, workload, engine), partial(by_hand, workload, script)
                 kept.append(show(f"ns, {workload} on {engine}, {tool}", *in_turns(turns, *sides)))
-        kept.append(show("allocations per iteration, memray stats", *allocations(folder), 0.0))
+        kept.append(show("allocations per iteration, memray stats", *allocations(folder), STRAY))
         if shutil.which("valgrind"):
             kept.append(show("instructions per iteration, callgrind", *instructions(folder)))
         else:

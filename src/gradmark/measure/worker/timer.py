@@ -174,6 +174,38 @@ class Timed:
         return blocks * max(self.least_ns, min(self.block_ns, default=0.0) * self.iterations)
 
 
+class SelfTimed(Timed):
+    """A phase that an engine times itself: a block is one answer to so many runs, and their mean."""
+
+    def __init__(self, mean_ns: Callable[[int], float], most_runs: int) -> None:
+        super().__init__(())
+        self.mean_ns = mean_ns
+        self.most_runs = most_runs
+        self.answered_ns = 0.0  # what the last block took, with all that the engine does not count
+
+    def _block(self) -> Steps[float]:
+        yield from ()  # it calls nothing itself: there is no block for others to time
+        start = time.perf_counter_ns()
+        taken = self.mean_ns(self.iterations) * self.iterations
+        self.answered_ns = float(time.perf_counter_ns() - start)
+        return taken
+
+    def _fill(self) -> Steps[float]:
+        """Raises the iterations until a block lasts long enough, or has as many as the engine does at once."""
+        taken = yield from self._block()
+        while taken < self.least_ns and self.iterations < self.most_runs:
+            wanted = int(1.1 * self.iterations * self.least_ns / max(taken, 1.0))
+            self.iterations = min(self.most_runs, max(self.iterations + 1, wanted))
+            taken = yield from self._block()
+        if self.iterations >= self.most_runs:
+            self.least_ns = 0.0  # it cannot last longer: none of its blocks is too short
+        return taken
+
+    def nominal_ns(self, blocks: int) -> float:
+        """How long so many blocks take: what is waited for the answers."""
+        return blocks * self.answered_ns
+
+
 def time_together(
     phases: list[Timed], blocks: int, least_ns: float, watch: Watch, patience_ns: float = 0.0
 ) -> Steps[None]:

@@ -26,10 +26,13 @@ test: $(VENV)/built $(VENV)/test $(VENV)/peers
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 	$(BIN)/gradmark check
 
-# Files, configurations, messages and names that nobody should write: so many of them, others every time.
+# Files, configurations, messages and names that nobody should write: so many of them, by so many processes. Another seed
+# gives others; without one, the date does.
 N ?= 100000
+JOBS ?= 1
+SEED ?= $(shell date +%s)
 fuzz: $(VENV)/built $(VENV)/quick
-	GRADMARK_FUZZ=$(N) $(BIN)/python -m pytest -q --durations=0 tests/fuzz
+	$(BIN)/python tests/fuzz/many.py --inputs $(N) --jobs $(JOBS) --seed $(SEED)
 
 lint: $(VENV)/built $(VENV)/lint
 	$(BIN)/ruff check .

@@ -1,20 +1,34 @@
 """How well the gate decides: false alarms, and planted slowdowns that are caught, on this machine.
 
+    python benchmarks/gate_power.py --rounds 80                    tapegrad, on twelve rows: half an hour
+    …  --engines torch,jax,autograd,mygrad,casadi,xad,tinygrad     other subjects, on the rows that they share
+    …  --hog busy        with a hog beside it, see hogs.py
+    …  --jobs 8          so many rounds at the same time, each on two cores of its own
+    …  --file A --file B    rounds are added to the first; all are judged, each a line
+    …  --rounds 0        judges what is there
+
 Rounds of interleaved pairs of one and the same build are recorded: fresh processes, rows and arms in random order. Then
 comparisons are drawn from the rounds, each of as many pairs as `gradmark check --against` takes, and as many fresh ones
 where a row is measured again. A slowdown is planted by stretching the blocks of one row of the second arm. The same
-pairs are judged by the rules of pytest-benchmark, asv and pyperf.
+pairs are judged by the rules of pytest-benchmark, asv and pyperf. Rounds with other rows or another hog
+are judged apart. With a shift of the session, all that is measured from some moment on takes 15 % longer, in both arms.
 """
 
 import argparse
+import contextlib
 import itertools
 import random
-from collections.abc import Iterator
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
+import side_by_side
+from hogs import HOGS, running
 from scipy import stats
 
 from gradmark.gate import timing
@@ -29,50 +43,104 @@ from gradmark.records.pilots import Reference, reference_of
 from gradmark.revisions.contest import BLOCKS, PAIRS
 from gradmark.workloads.selection import select
 
-ROWS = [
-    "poly/n=100",
-    "poly/n=1000",
-    "add_chain/n=1000",
-    "mul_chain/n=1000",
+OWN_ROWS = ["poly/n=100", "poly/n=1000", "add_chain/n=1000", "mul_chain/n=1000", "constants/n=1000"]
+OWN_ROWS += [
     "chain/f=exp",
     "chain/f=log",
     "chain/f=sin",
+    "chain/f=tanh",
+    "chain/f=pow",
+    "tree/depth=6",
+    "tree/depth=10",
 ]
-ROWS += ["chain/f=tanh", "chain/f=pow", "tree/depth=6", "tree/depth=10", "constants/n=1000"]
-Round = dict[str, dict[str, dict[str, Phase]]]  # row, arm, phase
-PEERS = ["pytest-benchmark", "asv", "pyperf"]
+# Of numbers and of arrays: each peer has some of them, and none takes it seconds.
+SHARED_ROWS = ["expression", "poly/n=10", "tree/depth=2", "matmul/n=8", "softplus/n=10000"]
+SHARED_ROWS += ["mlp_step/batch=8/width=32"]
+SUITES = ["scalar", "tensor"]
+RULES = ["pytest-benchmark", "asv", "pyperf"]
+SHIFT = 1.15
 
 
-def record(path: Path, rounds: int, blocks: int) -> None:
-    """Adds rounds to the file, a line each."""
-    cells = [cell for cell in cells_of(select(["scalar"]), ["tapegrad"], full=False) if cell.row in ROWS]
-    settings = Settings(blocks=blocks)
+class Round(msgspec.Struct):
+    """Every row measured once in each arm, in the same minute."""
+
+    seconds: float
+    hog: str
+    phases: dict[str, dict[str, dict[str, Phase]]]  # row, arm, phase
+
+
+Shift = tuple[float, float]  # how much longer everything takes in the two arms of a pair
+STEADY: Shift = (1.0, 1.0)
+Comparison = list[tuple[Round, Shift]]
+
+
+# --- rounds
+
+
+def cells(engines: Sequence[str]) -> list[Cell]:
+    """The rows of tapegrad, or those that each engine has."""
+    wanted = OWN_ROWS if list(engines) == ["tapegrad"] else SHARED_ROWS
+    return [cell for cell in cells_of(select(SUITES), engines, full=False) if cell.row in wanted]
+
+
+def record(path: Path, rounds: int, engines: Sequence[str], hog: str) -> None:
+    """Adds rounds to the file, a line each; a row that an engine does not have is left out."""
+    settings = Settings(blocks=BLOCKS)
     draw = random.Random()
     reference = Reference()
+    rows = cells(engines)
 
-    def sample(cell: Cell) -> dict[str, Phase]:
+    def sample(cell: Cell) -> dict[str, Phase] | None:
         found = process.run(Job(kind="time", cell=cell, settings=settings, pilots=reference.levels())).sample
-        assert found is not None
+        if found is None or "total" not in found.phases:
+            return None
         for phase in found.phases.values():
             reference.add(phase.pilots)
-        return {phase: found.phases[phase] for phase in PHASES}
+        return {phase: found.phases[phase] for phase in PHASES if phase in found.phases}
 
-    with open(path, "ab") as file:
+    rows = [cell for cell in rows if sample(cell) is not None]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "ab") as file, running(hog) if hog else contextlib.nullcontext():
         for number in range(rounds):
-            done: Round = {}
-            for cell in draw.sample(cells, len(cells)):
-                done[cell.row] = {arm: sample(cell) for arm in draw.sample(["before", "now"], 2)}
-            file.write(msgspec.json.encode(done) + b"\n")
-            file.flush()
-            print(f"\rround {number + 1} of {rounds}", end="", flush=True)
-    print()
+            start = time.monotonic()
+            done: dict[str, dict[str, dict[str, Phase]]] = {}
+            for cell in draw.sample(rows, len(rows)):
+                arms = {arm: sample(cell) for arm in draw.sample(["before", "now"], 2)}
+                done[cell.id] = {arm: phases for arm, phases in arms.items() if phases is not None}
+            if all(len(arms) == 2 for arms in done.values()):
+                file.write(msgspec.json.encode(Round(time.monotonic() - start, hog, done)) + b"\n")
+                file.flush()
+            if sys.stderr.isatty():
+                print(f"\rround {number + 1} of {rounds}", end="", file=sys.stderr, flush=True)
+
+
+def record_side_by_side(path: Path, rounds: int, engines: Sequence[str], hog: str, jobs: int) -> None:
+    """The same by several processes."""
+    cores = side_by_side.cores_of(jobs)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / f"{k}.jsonl" for k in range(len(cores))]
+        words = [
+            ["--only-record", "--rounds", str(share), "--engines", ",".join(engines), "--hog", hog, "--file", str(file)]
+            for share, file in zip(side_by_side.shares(rounds, len(cores)), files, strict=True)
+        ]
+        codes = side_by_side.run(__file__, words, cores)
+        with open(path, "ab") as file:
+            for part in files:
+                file.write(part.read_bytes() if part.exists() else b"")
+    if any(codes):
+        print(f"NOT KEPT  processes that recorded ended with exit codes {codes}")
 
 
 def read(path: Path) -> list[Round]:
     """The recorded rounds, all with one reference and with one harness for each row and phase, as a run has them."""
     rounds = [msgspec.json.decode(line, type=Round) for line in path.read_bytes().splitlines()]
     every = [
-        (row, name, phase) for r in rounds for row in ROWS for arm in r[row].values() for name, phase in arm.items()
+        (row, name, phase)
+        for one in rounds
+        for row, arms in one.phases.items()
+        for phases in arms.values()
+        for name, phase in phases.items()
     ]
     reference = reference_of(phase.pilots for _, _, phase in every)
     harness: dict[tuple[str, str], float] = {}
@@ -84,44 +152,48 @@ def read(path: Path) -> list[Round]:
         blocks = [ns + more for ns in phase.block_ns]
         return msgspec.structs.replace(phase, block_ns=blocks, reference=reference)
 
-    return [
-        {
+    for one in rounds:
+        one.phases = {
             row: {arm: {n: known(row, n, p) for n, p in phases.items()} for arm, phases in arms.items()}
-            for row, arms in one.items()
+            for row, arms in one.phases.items()
         }
-        for one in rounds
-    ]
+    return rounds
 
 
-def rows(pairs: list[Round], slower: dict[str, float]) -> list[PairedTimes]:
+# --- judging
+
+
+def rows(pairs: Comparison, slower: dict[str, float]) -> list[PairedTimes]:
     """The times of these pairs, as `check` has them: of those in which both processes had calm blocks."""
     floors = []
-    for row in ROWS:
-        for phase in PHASES:
-            sides = [(pair[row]["before"][phase], pair[row]["now"][phase]) for pair in pairs]
-            calm = [(before, now) for before, now in sides if before.is_calm and now.is_calm]
+    for row, arms in pairs[0][0].phases.items():
+        for phase in arms["before"]:
+            sides = [(one.phases[row]["before"][phase], one.phases[row]["now"][phase], by) for one, by in pairs]
+            calm = [(before, now, by) for before, now, by in sides if before.is_calm and now.is_calm]
             if calm:
-                before = [first.time_ns for first, _ in calm]
-                now = [second.time_ns * slower.get(row, 1.0) for _, second in calm]
-                floors.append(PairedTimes(row, row.split("/")[0], phase, before, now))
+                before = [first.time_ns * by[0] for first, _, by in calm]
+                now = [second.time_ns * slower.get(row, 1.0) * by[1] for _, second, by in calm]
+                floors.append(PairedTimes(row, row.rpartition("@")[2], phase, before, now))
     return floors
 
 
-def ours(pairs: list[Round], slower: dict[str, float], configuration: Configuration) -> list[Finding]:
+def ours(pairs: Comparison, slower: dict[str, float], configuration: Configuration) -> list[Finding]:
     """The gate: first half of the pairs, then the other half for what was flagged."""
-    found = timing.judge(rows(pairs[:PAIRS], slower), configuration)
+    early, late = rows(pairs[:PAIRS], slower), rows(pairs[PAIRS:], slower)
+    found = timing.judge(early, configuration)
     flagged = {finding.cell for finding in found if finding.word in ("fail", "inconclusive")}
-    again = [row for row in rows(pairs[PAIRS:], slower) if row.cell in flagged]
+    again = [row for row in late if row.cell in flagged]
     both = {(row.cell, row.phase) for row in again}
-    first = [row for row in rows(pairs[:PAIRS], slower) if (row.cell, row.phase) in both]
+    first = [row for row in early if (row.cell, row.phase) in both]
     again = [row for row in again if (row.cell, row.phase) in {(other.cell, other.phase) for other in first}]
     return merged(found, timing.judge_again(first, again, configuration))
 
 
-def peers(pairs: list[Round], row: str, slower: float) -> dict[str, bool]:
+def others(pairs: Comparison, row: str, slower: float) -> dict[str, bool]:
     """Whether each rule says that the row is slower by more than 5 %. Blocks are pooled, as these tools do."""
-    before = np.concatenate([pair[row]["before"]["total"].block_ns for pair in pairs])
-    now = np.concatenate([pair[row]["now"]["total"].block_ns for pair in pairs]) * slower
+    arms = [(one.phases[row], by) for one, by in pairs]
+    before = np.concatenate([np.array(arm["before"]["total"].block_ns) * by[0] for arm, by in arms])
+    now = np.concatenate([np.array(arm["now"]["total"].block_ns) * by[1] for arm, by in arms]) * slower
     return {
         "pytest-benchmark": bool(now.mean() > 1.05 * before.mean()),  # --benchmark-compare-fail=mean:5%
         # asv continuous: the medians differ by the factor, and the samples by the test
@@ -134,7 +206,7 @@ def peers(pairs: list[Round], row: str, slower: float) -> dict[str, bool]:
     }
 
 
-def beyond_noise(comparisons: list[list[Round]]) -> float:
+def beyond_noise(comparisons: Sequence[Comparison]) -> float:
     """The share of equal rows that differ by more than the noise that the gate sees; 5 % if that is what it says."""
     beyond = []
     for pairs in comparisons:
@@ -145,78 +217,128 @@ def beyond_noise(comparisons: list[list[Round]]) -> float:
     return sum(beyond) / len(beyond)
 
 
-def draws(recorded: list[Round], count: int, seed: int) -> Iterator[list[Round]]:
+def steady(_: random.Random) -> list[Shift]:
+    """Nothing happens between the pairs."""
+    return [STEADY] * (2 * PAIRS)
+
+
+def shifted(draw: random.Random) -> list[Shift]:
+    """From some moment on everything takes longer; that may be between the arms of a pair."""
+    moment = draw.randrange(2 * PAIRS)
+    between = draw.choice([(1.0, SHIFT), (SHIFT, 1.0)])
+    return [STEADY] * moment + [between] + [(SHIFT, SHIFT)] * (2 * PAIRS - moment - 1)
+
+
+def draws(
+    recorded: Sequence[Round], count: int, seed: int, session: Callable[[random.Random], list[Shift]]
+) -> Iterator[Comparison]:
     """So many comparisons, each of rounds that are drawn without repetition, in their order."""
     draw = random.Random(seed)
     for _ in range(count):
         chosen = sorted(draw.sample(range(len(recorded)), 2 * PAIRS))
         draw.shuffle(chosen)
-        yield [recorded[k] for k in chosen]
+        yield list(zip([recorded[k] for k in chosen], session(draw), strict=True))
 
 
-def judge(recorded: list[Round]) -> dict[str, Any]:
-    """Every figure."""
+def judge(
+    recorded: Sequence[Round], count: int, session: Callable[[random.Random], list[Shift]] = steady
+) -> dict[str, Any]:
+    """Every figure, from so many comparisons of equal arms, and half as many with each planted slowdown."""
+    names = list(recorded[0].phases)
     five = Configuration()
     two = Configuration(budgets={**five.budgets, "time": Budget(share=0.02)})
-    found: dict[str, Any] = {"rounds": len(recorded), "rows": len(ROWS), "pairs": PAIRS}
-    comparisons = list(draws(recorded, 40, seed=1))
-    found["equal rows that differ by more than the noise"] = f"{beyond_noise(comparisons):.1%}"
-    said = [ours(pairs, {}, five) for pairs in comparisons]
-    found["A/A, false fails of 40"] = sum(any(f.word == "fail" for f in findings) for findings in said)
-    found["A/A, inconclusive of 40"] = sum(
-        any(f.word == "inconclusive" for f in findings) and not any(f.word == "fail" for f in findings)
-        for findings in said
-    )
-    table = {name: {"false alarms of 40 suites": 0, "missed 8 % of 20": 0, "missed 10 % of 20": 0} for name in PEERS}
-    for pairs in comparisons:
-        alarms = [peers(pairs[:PAIRS], row, 1.0) for row in ROWS]
-        for name in PEERS:
-            table[name]["false alarms of 40 suites"] += any(alarm[name] for alarm in alarms)
+    spent = [
+        len(phase.calm) / len(phase.block_ns)
+        for one in recorded
+        for arms in one.phases.values()
+        for phases in arms.values()
+        for phase in phases.values()
+    ]
+    figures: dict[str, Any] = {
+        "rounds": len(recorded),
+        "rows": len(names),
+        "calm blocks": f"{100 * sum(spent) / len(spent):.0f} %",
+        "wall time of a check": f"{PAIRS * sum(one.seconds for one in recorded) / len(recorded):.0f} s",
+    }
+    comparisons = list(draws(recorded, count, 1, session))
+    figures["equal rows that differ by more than the noise"] = f"{beyond_noise(comparisons):.1%}"
+    verdicts = [{f.word for f in ours(pairs, {}, five)} for pairs in comparisons]
+    false = sum("fail" in words for words in verdicts)
+    inconclusive = sum("inconclusive" in words and "fail" not in words for words in verdicts)
+    figures["A/A, false fails"] = f"{false} of {count}"
+    figures["A/A, inconclusive"] = f"{inconclusive} of {count}"
+    alarms = [others(pairs[:PAIRS], row, 1.0) | {"round": k} for k, pairs in enumerate(comparisons) for row in names]
+    table = {
+        rule: {"false alarms": f"{len({a['round'] for a in alarms if a[rule]})} of {count} suites"} for rule in RULES
+    }
+    table["gradmark"] = {"false alarms": f"{false} of {count} suites"}
     draw = random.Random(2)
     for budget, percent in ((five, 2), (five, 8), (five, 10), (two, 5)):
-        key = f"+{percent} % with a budget of {budget.budgets['time']}"
         caught = accused = 0
-        for pairs in draws(recorded, 20, seed=percent):
-            row = draw.choice(ROWS)
+        missed = dict.fromkeys([*RULES, "gradmark"], 0)
+        for pairs in draws(recorded, count // 2, percent, session):
+            row = draw.choice(names)
             findings = ours(pairs, {row: 1.0 + percent / 100}, budget)
-            caught += any(f.word == "fail" and f.cell == row for f in findings)
+            hit = any(f.word == "fail" and f.cell == row for f in findings)
+            caught += hit
             accused += any(f.word == "fail" and f.cell != row for f in findings)
-            for name, alarm in peers(pairs[:PAIRS], row, 1.0 + percent / 100).items():
-                if budget is five and percent > 5:
-                    table[name][f"missed {percent} % of 20"] += not alarm
-        found[f"{key}: caught of 20"] = caught
-        found[f"{key}: another row accused, of 20"] = accused
-    table["gradmark"] = {
-        "false alarms of 40 suites": found["A/A, false fails of 40"],
-        **{f"missed {p} % of 20": 20 - found[f"+{p} % with a budget of 5%: caught of 20"] for p in (8, 10)},
-    }
-    return found | {"rules": table}
+            missed["gradmark"] += not hit
+            for rule, alarm in others(pairs[:PAIRS], row, 1.0 + percent / 100).items():
+                missed[rule] += not alarm
+        figures[f"+{percent} % with a budget of {budget.budgets['time']}"] = (
+            f"{caught} of {count // 2} caught, another row accused in {accused}"
+        )
+        if budget is five and percent > 5:
+            for rule, misses in missed.items():
+                table[rule][f"missed {percent} %"] = f"{misses} of {count // 2}"
+    return figures | {"rules": table}
+
+
+def groups(recorded: Iterable[Round]) -> dict[tuple[str, tuple[str, ...]], list[Round]]:
+    """Rounds by what stood beside them and by their rows."""
+    sorted_rounds: dict[tuple[str, tuple[str, ...]], list[Round]] = {}
+    for one in recorded:
+        sorted_rounds.setdefault((one.hog, tuple(sorted(one.phases))), []).append(one)
+    return sorted_rounds
+
+
+def show(hog: str, names: Sequence[str], shift: bool, figures: dict[str, Any]) -> None:
+    """The figures of a group."""
+    engines = ", ".join(dict.fromkeys(name.rpartition("@")[2] for name in names))
+    print(f"\n{engines}; beside {hog or 'nothing'}; {f'shift of +{SHIFT - 1:.0%}' if shift else 'no shift'}")
+    table = figures.pop("rules")
+    for name, value in figures.items():
+        print(f"  {name}: {value}")
+    columns = list(next(iter(table.values())))
+    print("\n| rule | " + " | ".join(columns) + " |\n|" + "---|" * (len(columns) + 1))
+    for rule in itertools.chain(["gradmark"], RULES):
+        print(f"| {rule} | " + " | ".join(table[rule][column] for column in columns) + " |")
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--file", type=Path, default=Path(".gradmark/gate_power.jsonl"), help="Recorded rounds.")
+    options.add_argument("--file", type=Path, action="append", help="Default: .gradmark/gate_power.jsonl")
     options.add_argument("--rounds", type=int, default=100, help="Rounds to add; 0 judges what is there.")
+    options.add_argument("--engines", default="tapegrad", help="Subjects, with commas between them.")
+    options.add_argument("--hog", default="", choices=["", *HOGS], help="What stands beside the rounds to add.")
+    options.add_argument("--jobs", type=int, default=1, help="Processes at the same time, each on two cores.")
+    options.add_argument("--comparisons", type=int, default=100, help="Of equal arms; half as many of each slowdown.")
+    options.add_argument("--only-record", action="store_true", help=argparse.SUPPRESS)
     chosen = options.parse_args()
-    chosen.file.parent.mkdir(exist_ok=True)
-    record(chosen.file, chosen.rounds, BLOCKS)
-    recorded = read(chosen.file)
-    spent = [
-        len(p.calm) / len(p.block_ns)
-        for r in recorded
-        for arms in r.values()
-        for a in arms.values()
-        for p in a.values()
-    ]
-    print(f"calm blocks: {100 * sum(spent) / len(spent):.0f} %")
-    found = judge(recorded)
-    table = found.pop("rules")
-    for name, value in found.items():
-        print(f"{name}: {value}")
-    columns = list(next(iter(table.values())))
-    print("\n| rule | " + " | ".join(columns) + " |\n|" + "---|" * (len(columns) + 1))
-    for name in itertools.chain(["gradmark"], PEERS):
-        print(f"| {name} | " + " | ".join(str(table[name][column]) for column in columns) + " |")
+    files = chosen.file or [Path(".gradmark/gate_power.jsonl")]
+    engines = chosen.engines.split(",")
+    if chosen.rounds and chosen.jobs > 1:
+        record_side_by_side(files[0], chosen.rounds, engines, chosen.hog, chosen.jobs)
+    elif chosen.rounds:
+        record(files[0], chosen.rounds, engines, chosen.hog)
+    if chosen.only_record:
+        return
+    for (hog, names), recorded in groups(one for path in files for one in read(path)).items():
+        if len(recorded) < 2 * PAIRS:
+            print(f"{len(recorded)} rounds of {', '.join(names)} beside {hog or 'nothing'}: {2 * PAIRS} are needed")
+            continue
+        for session in (steady, shifted):
+            show(hog, names, session is shifted, judge(recorded, chosen.comparisons, session))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@
     python benchmarks/gate_trials.py small --trials 30         a gradient off by 1e-9, an allocation, 64 bytes kept
     …  --jobs 4              so many at the same time, each on two cores of its own
     …  --hogs busy,bursts    a third of the trials beside one of them
-    …  --trials 0            judges what is in --file, where each trial is a line
+    …  --first 200           numbers of trials begin there, and with them what is drawn: for a second machine
+    …  --file A --file B     trials are added to the first; all are judged, each a line
+    …  --trials 0            judges what is there
 
 Each trial is a repository of its own: an engine or several, a few rows of the short suites drawn at random. Of the
 unchanged ones every other makes a fresh baseline and calls `gradmark check`, the rest call `check --against HEAD`.
@@ -30,6 +32,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import side_by_side
 from hogs import HOGS, running
 
 GRADMARK = [sys.executable, "-P", "-c", "from gradmark.commands.main import main; main()"]
@@ -209,27 +212,26 @@ def trial(kind: str, number: int, cores: list[int], hog: str) -> dict[str, Any]:
     return {"kind": kind, "number": number, "hog": hog, **done}
 
 
-def record(path: Path, kind: str, trials: int, jobs: int, hogs: list[str], until_s: float) -> None:
+def record(path: Path, kind: str, trials: int, jobs: int, hogs: list[str], until_s: float, first: int | None) -> None:
     """Adds trials to the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    there = sum(one["kind"] == kind for one in read(path))
-    every = sorted(os.sched_getaffinity(0))
-    jobs = min(jobs, max(1, len(every) // 2))
+    if first is None:
+        first = max((one["number"] + 1 for one in read(path) if one["kind"] == kind), default=0)
+    cores_of_jobs = side_by_side.cores_of(jobs)
     start = time.monotonic()
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool, open(path, "a") as file:
+    with concurrent.futures.ThreadPoolExecutor(len(cores_of_jobs)) as pool, open(path, "a") as file:
 
         def one(number: int) -> None:
             if time.monotonic() - start > until_s:
                 return
-            place = free.pop()
-            cores = every[2 * place : 2 * place + 2] if jobs > 1 else every
+            cores = free.pop()
             draw = random.Random(f"hog/{number}")
             hog = draw.choice(hogs) if hogs and draw.random() < BESIDE_HOG else ""
             told = json.dumps({"kind": kind, "number": number, "cores": cores, "hog": hog})
             done = subprocess.run(
                 [sys.executable, __file__, "--one", told], capture_output=True, text=True, check=False
             )
-            free.append(place)
+            free.append(cores)
             if done.returncode:
                 print(done.stderr[-2000:], file=sys.stderr)
                 return
@@ -238,8 +240,8 @@ def record(path: Path, kind: str, trials: int, jobs: int, hogs: list[str], until
             said = json.loads(done.stdout)
             print(number, said["what"], hog, said["code"], f"{said['seconds']} s", *said["lines"][:3], flush=True)
 
-        free = list(range(jobs))
-        list(pool.map(one, range(there, there + trials)))
+        free = list(cores_of_jobs)
+        list(pool.map(one, range(first, first + trials)))
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -295,7 +297,8 @@ def main() -> None:
     options.add_argument("--jobs", type=int, default=1, help="Trials at the same time, each on two cores.")
     options.add_argument("--hogs", default="", help=f"Beside a third of the trials: {', '.join(HOGS)}.")
     options.add_argument("--seconds", type=float, default=float("inf"), help="Begin none after so long.")
-    options.add_argument("--file", type=Path, default=Path(".gradmark/gate_trials.jsonl"))
+    options.add_argument("--first", type=int, help="Number of the first trial; default: after those in the file.")
+    options.add_argument("--file", type=Path, action="append", help="Default: .gradmark/gate_trials.jsonl")
     options.add_argument("--one", help=argparse.SUPPRESS)
     chosen = options.parse_args()
     if chosen.one is not None:
@@ -303,11 +306,12 @@ def main() -> None:
         print(json.dumps(trial(told["kind"], told["number"], told["cores"], told["hog"])))
         return
     hogs = [name for name in chosen.hogs.split(",") if name]
+    files = chosen.file or [Path(".gradmark/gate_trials.jsonl")]
     if chosen.trials and chosen.kind is None:
         options.error("say what to try: unchanged, slower or small")
     if chosen.trials:
-        record(chosen.file, chosen.kind, chosen.trials, chosen.jobs, hogs, chosen.seconds)
-    sys.exit(0 if judge(read(chosen.file)) else 1)
+        record(files[0], chosen.kind, chosen.trials, chosen.jobs, hogs, chosen.seconds, chosen.first)
+    sys.exit(0 if judge([one for path in files for one in read(path)]) else 1)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
     python benchmarks/kills.py                        200 kills over all verbs: about 10 minutes
     python benchmarks/kills.py --kills 20 --verb run  some, of one verb; repeatable
     python benchmarks/kills.py --seed 7               other moments
+    python benchmarks/kills.py --jobs 8               eight processes, two cores for each, with the seeds 0 to 7
 
 Every verb that works for a while runs in a repository of its own, on rows that take a second or two, and gets SIGKILL
 (half of the time), SIGTERM or SIGINT at a moment that is drawn from the time that it takes.
@@ -19,6 +20,7 @@ Exit code 1 if one of these is broken. Linux only: nothing else shows what a pro
 """
 
 import argparse
+import json
 import os
 import random
 import shutil
@@ -31,6 +33,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import side_by_side
 
 from gradmark.errors import GradmarkError
 from gradmark.isolation import janitor
@@ -94,9 +98,15 @@ BEFORE_MAIN = 'File "<string>", line 1, in <module>'
 class Tally:
     """What was seen of one verb."""
 
-    kills: Counter[str] = field(default_factory=Counter)
+    kills: Counter[str] = field(default_factory=Counter)  # by signal; "" for what had ended by itself
     longest_s: float = 0.0  # until the last process was gone
     broken: list[str] = field(default_factory=list)
+
+    def add(self, other: "Tally") -> None:
+        """What another process saw of the same verb."""
+        self.kills += other.kills
+        self.longest_s = max(self.longest_s, other.longest_s)
+        self.broken += other.broken
 
 
 class Lab:
@@ -264,32 +274,67 @@ def show(tallies: dict[str, Tally]) -> bool:
     return not broken
 
 
+def kill_all(verbs: Sequence[str], kills: int, seed: int) -> dict[str, Tally]:
+    """So many kills over these verbs, in turns; which verb comes first is drawn too."""
+    draw = random.Random(seed)
+    tallies = {verb: Tally() for verb in verbs}
+    with tempfile.TemporaryDirectory() as folder:
+        lab = Lab(Path(folder))
+        durations = {verb: duration(lab, VERBS[verb]) for verb in verbs}
+        done, turn = 0, draw.randrange(len(verbs))
+        while done < kills:
+            verb, number = verbs[turn % len(verbs)], draw.choice(SIGNALS)
+            turn += 1
+            after_s = draw.uniform(0.0, durations[verb])
+            killed, took_s, problems = kill(lab, VERBS[verb], after_s, number)
+            seen = Tally(Counter([number.name if killed else ""]), took_s)
+            seen.broken = [f"seed {seed}, {number.name} after {after_s:.2f} s: {problem}" for problem in problems]
+            tallies[verb].add(seen)
+            done += killed
+            if sys.stderr.isatty():
+                print(f"\r{done} of {kills}", end="", file=sys.stderr, flush=True)
+    return tallies
+
+
+def kill_side_by_side(verbs: Sequence[str], kills: int, seed: int, jobs: int) -> tuple[dict[str, Tally], bool]:
+    """The same by several processes, and whether each of them came to its end."""
+    cores = side_by_side.cores_of(jobs)
+    tallies = {verb: Tally() for verb in verbs}
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / f"{k}.json" for k in range(len(cores))]
+        words = [
+            ["--kills", str(share), "--seed", str(seed + k), "--file", str(files[k])]
+            + [f"--verb={verb}" for verb in verbs]
+            for k, share in enumerate(side_by_side.shares(kills, len(cores)))
+        ]
+        codes = side_by_side.run(__file__, words, cores)
+        for path in files:
+            told = json.loads(path.read_text()) if path.exists() else {}
+            for verb, seen in told.items():
+                tallies[verb].add(Tally(Counter(seen["kills"]), seen["longest_s"], seen["broken"]))
+    for k, code in enumerate(codes):
+        if code not in (0, 1):
+            print(f"NOT KEPT  the process with seed {seed + k} ended with exit code {code}")
+    return tallies, all(code in (0, 1) for code in codes)
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--kills", type=int, default=200)
     options.add_argument("--verb", action="append", choices=list(VERBS), help="Only these; repeatable.")
     options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--jobs", type=int, default=1, help="Processes at the same time, each on two cores.")
+    options.add_argument("--file", type=Path, help=argparse.SUPPRESS)  # where a process of several says what it saw
     chosen = options.parse_args()
-    draw = random.Random(chosen.seed)
     verbs = chosen.verb or list(VERBS)
-    tallies = {verb: Tally() for verb in verbs}
-    with tempfile.TemporaryDirectory() as folder:
-        lab = Lab(Path(folder))
-        durations = {verb: duration(lab, VERBS[verb]) for verb in verbs}
-        done = turn = 0
-        while done < chosen.kills:
-            verb, number = verbs[turn % len(verbs)], draw.choice(SIGNALS)
-            turn += 1
-            after_s = draw.uniform(0.0, durations[verb])
-            killed, took_s, problems = kill(lab, VERBS[verb], after_s, number)
-            tally = tallies[verb]
-            tally.kills[number.name if killed else ""] += 1
-            tally.longest_s = max(tally.longest_s, took_s)
-            tally.broken += [f"{number.name} after {after_s:.2f} s: {problem}" for problem in problems]
-            done += killed
-            if sys.stderr.isatty():
-                print(f"\r{done} of {chosen.kills}", end="", file=sys.stderr, flush=True)
-    sys.exit(not show(tallies))
+    if chosen.jobs > 1:
+        tallies, ended = kill_side_by_side(verbs, chosen.kills, chosen.seed, chosen.jobs)
+    else:
+        tallies, ended = kill_all(verbs, chosen.kills, chosen.seed), True
+    if chosen.file is not None:
+        chosen.file.write_text(json.dumps({verb: vars(tally) for verb, tally in tallies.items()}))
+        return
+    sys.exit(not (show(tallies) and ended))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,10 @@ class GradmarkError(Exception):
     """The base of every error that gradmark raises on purpose; shown to users without a traceback."""
 
 
+class InstallationError(GradmarkError):
+    """A package that gradmark itself needs is not installed, here or where a worker runs."""
+
+
 class SelectionError(GradmarkError):
     """No workload or engine has that name."""
 

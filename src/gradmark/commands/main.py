@@ -9,10 +9,18 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-import click
+from gradmark import requirements
 
-from gradmark.commands import terminal
-from gradmark.errors import GradmarkError
+try:
+    import click
+
+    from gradmark.commands import terminal
+    from gradmark.errors import GradmarkError
+except ModuleNotFoundError as error:  # Python would end with 1, which is a verdict
+    if not requirements.lacking(error):
+        raise
+    sys.stderr.write(f"gradmark: {requirements.advice(requirements.lacking(error))}\n")
+    sys.exit(2)
 
 # verb: what it is for; the file of the same name has the command
 VERBS = {
@@ -123,7 +131,10 @@ def main(arguments: list[str] | None = None) -> Any:
     except Unread:
         terminal.silence()
         sys.exit(141)
-    except Exception:
+    except Exception as error:
+        if package := requirements.lacking(error):
+            terminal.say_error(f"gradmark: {requirements.advice(package)}")
+            sys.exit(2)
         import traceback
 
         with contextlib.suppress(OSError):

@@ -89,6 +89,7 @@ class Result(Record, frozen=True, kw_only=True):
     lacks: list[str] = []  # operations that the function needs and the engine does not have
     absent: bool = False  # the engine runs nothing here
     missing: bool = False  # a package that the engine needs is not installed
+    broken: str = ""  # the installation: a package that gradmark itself needs is not there, and what to do
     new: bool = False  # of one of two sides: it has no such workload or engine
     shared: list[str] = []  # of one of two sides: the user's files that both load
     strays: list[Stray] = []

@@ -87,7 +87,9 @@ class Nursery:
             if self.forks is not False:
                 self._end()
             return process.run(job)
-        return process.outcome(Ended(0, answer, b""))
+        result = process.outcome(Ended(0, answer, b""))
+        process.refuse_broken(result)
+        return result
 
     def _child(self) -> Child | None:
         """The nursery's process, started if there is none; None once it is closed."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from gradmark.errors import RevisionError
+from gradmark.errors import InstallationError, RevisionError
 from gradmark.isolation import child, home
 from gradmark.isolation.calling import shortened
 from gradmark.isolation.child import Ended, end_all, environment, last_line
@@ -22,9 +22,21 @@ from gradmark.measure.job import Job, Result, Stray
 from gradmark.measure.origins import Origins
 from gradmark.records.decoding import UndecodableError, converted, decoded
 
-__all__ = ["Place", "cache", "count_instructions", "end_all", "environment", "last_line", "outcome", "run", "too_late"]
-# -P: a random.py in the current folder must not hide Python's own
-MODULE = ["-P", "-m", "gradmark.measure.worker"]
+__all__ = [
+    "Place",
+    "cache",
+    "count_instructions",
+    "end_all",
+    "environment",
+    "last_line",
+    "outcome",
+    "refuse_broken",
+    "run",
+    "too_late",
+]
+# -P: a random.py in the current folder must not hide Python's own. -c: with -m two more frames would lie below what is
+# timed (decision 26).
+MODULE = ["-P", "-c", "from gradmark.measure.worker.__main__ import main; main()"]
 WORKER = [sys.executable, *MODULE]
 # A worker has run the code of strangers: its answer is believed as far as it makes sense.
 ANYTHING = msgspec.json.Decoder()
@@ -58,7 +70,8 @@ def cache() -> "tempfile.TemporaryDirectory[str]":
 def run(job: Job, command: list[str] | None = None, place: Place | None = None) -> Result:
     """Runs a job in a process of its own. A crash, a hang or a kill is a result with a status.
 
-    Raises `RevisionError` if one of two sides loaded what is not its own: what it measured is then of no revision.
+    Raises `InstallationError` if gradmark lacks a package there, and `RevisionError` if one of two sides loaded what is
+    not its own: what it measured is then of no revision.
     """
     job = job if place is None else place.sent(job)
     with cache() as folder:
@@ -72,9 +85,16 @@ def run(job: Job, command: list[str] | None = None, place: Place | None = None) 
     if ended.code is None:
         return too_late(job)
     result = outcome(ended)
+    refuse_broken(result)
     if result.strays and job.origins is not None:
         raise RevisionError(_mixed(result.strays, job.origins.tree))
     return result
+
+
+def refuse_broken(result: Result) -> None:
+    """Raises if the worker lacked a package of gradmark's own: that is no fault of the engine, and no verdict."""
+    if result.broken:
+        raise InstallationError(result.broken)
 
 
 def _mixed(strays: Sequence[Stray], tree: str) -> str:

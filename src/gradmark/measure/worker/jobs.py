@@ -8,6 +8,7 @@ import sys
 
 import msgspec
 
+from gradmark import requirements
 from gradmark.engines.discovery import load
 from gradmark.errors import (
     AbsentError,
@@ -24,7 +25,7 @@ from gradmark.measure.job import Job, Result
 from gradmark.measure.worker.prepared import Prepared
 from gradmark.measure.worker.sampling import take_time
 from gradmark.measure.worker.session import capabilities_of, refuse_prepare
-from gradmark.measure.worker.timer import elapsed_ns
+from gradmark.measure.worker.timer import Steps, carry_out, elapsed_ns
 from gradmark.workloads.lookup import where_it_failed
 
 
@@ -77,8 +78,13 @@ def find_data(job: Job) -> None:
 
 
 def run(job: Job) -> Result:
-    """Does a job; everything that goes wrong is a result, of one of two sides with what it should not have loaded."""
-    result = _done(job)
+    """Does a job."""
+    return carry_out(steps(job))
+
+
+def steps(job: Job) -> Steps[Result]:
+    """A job to be carried out; what goes wrong is a result, of one of two sides with what it should not have loaded."""
+    result = yield from _done(job)
     if job.origins is None or job.kind == "repeat":  # callgrind would take seconds, and the cell was inspected
         return result
     from gradmark.measure.worker.loaded import Loaded
@@ -89,11 +95,12 @@ def run(job: Job) -> Result:
     return msgspec.structs.replace(result, strays=loaded.strays(deep=True), shared=loaded.shared())
 
 
-def _done(job: Job) -> Result:
-    work = {"survey": survey, "try": try_function, "inspect": inspect, "time": take_time, "repeat": repeat}[job.kind]
+def _done(job: Job) -> Steps[Result]:
     try:
         find_data(job)
-        return work(job)
+        if job.kind == "time":
+            return (yield from take_time(job))
+        return {"survey": survey, "try": try_function, "inspect": inspect, "repeat": repeat}[job.kind](job)
     except UnsupportedError as error:
         absent = isinstance(error, AbsentError)
         return Result(status="unsupported", message=str(error), lacks=error.lacks, absent=absent)
@@ -110,9 +117,15 @@ def _done(job: Job) -> Result:
     except ToolError as error:
         return Result(status=error.status, message=str(error), transcript=error.transcript)
     except GradmarkError as error:
-        return Result(status="error", message=str(error), missing=isinstance(error, MissingEngineError))
+        missing = isinstance(error, MissingEngineError)
+        return Result(status="error", message=str(error), missing=missing, broken=_broken(error))
     except (Exception, SystemExit) as error:
-        return Result(status="error", message=where_it_failed(error))
+        return Result(status="error", message=where_it_failed(error), broken=_broken(error))
+
+
+def _broken(error: BaseException) -> str:
+    package = requirements.lacking(error)
+    return requirements.advice(package) if package else ""
 
 
 def _is_new(engine: str, error: NoSuchError, tree: str) -> bool:

@@ -9,7 +9,15 @@ from gradmark.measure.worker.check import check, follow
 from gradmark.measure.worker.device_clock import device_clock
 from gradmark.measure.worker.pilot import CACHE_BYTES
 from gradmark.measure.worker.prepared import Prepared
-from gradmark.measure.worker.timer import RESOLUTIONS, SelfTimed, Timed, clock_resolution_ns, nothing, time_together
+from gradmark.measure.worker.timer import (
+    RESOLUTIONS,
+    SelfTimed,
+    Steps,
+    Timed,
+    clock_resolution_ns,
+    nothing,
+    time_together,
+)
 from gradmark.measure.worker.watch import Watch
 from gradmark.records import Phase, Sample, Warning
 from gradmark.records.pilots import CORE, DEVICE, LEAST_CALM, MEMORY
@@ -23,7 +31,7 @@ IN_FLIGHT = 4
 LOOKS_OUTSIDE = 4
 
 
-def take_time(job: Job) -> Result:
+def take_time(job: Job) -> Steps[Result]:
     """One sample: every phase of a cell, in this process."""
     prepared = Prepared(job)
     session, settings = prepared.session, job.settings
@@ -38,7 +46,7 @@ def take_time(job: Job) -> Result:
         timed = {name: t for name, t in timed.items() if name in (*HARNESSES.values(), job.alone)}
     watch = Watch(kinds_of(prepared), job.pilots, device_clock(prepared.cell.device))
     least_ns = max(settings.block_ns, RESOLUTIONS * clock_ns)
-    time_together(list(timed.values()), settings.blocks, least_ns, watch, 1e9 * job.patience_s)
+    yield from time_together(list(timed.values()), settings.blocks, least_ns, watch, 1e9 * job.patience_s)
     once = prepared.once_ns | ({} if job.alone else {"warm_up": sum(t.warm_up_ns for t in timed.values())})
     harness, harness_two = (_harness_ns(timed.pop(name), watch) for name in HARNESSES.values())
     phases = {name: phase_of(t, harness_two if len(t.calls) == 2 else harness, watch) for name, t in timed.items()}

@@ -1,6 +1,7 @@
 """The timer, on a clock that only moves when it is told to."""
 
 import gc
+import sys
 
 import pytest
 
@@ -9,8 +10,10 @@ from gradmark.measure.worker.timer import (
     LEAST_BLOCKS,
     PATIENCE,
     WARM_UP_BLOCKS,
+    Block,
     SelfTimed,
     Timed,
+    carry_out,
     clock_resolution_ns,
     elapsed_ns,
     nothing,
@@ -92,16 +95,59 @@ def test_waiting_for_the_device_is_timed(clock):
     assert elapsed_ns((nothing,), 10, clock.call(500)) == 500
 
 
+def test_blocks_are_called_from_where_the_steps_are_carried_out():
+    depths = []
+
+    def depth():
+        frame, count = sys._getframe(), 0
+        while frame is not None:
+            frame, count = frame.f_back, count + 1
+        depths.append(count)
+
+    def deep(levels):
+        if levels:
+            return (yield from deep(levels - 1))
+        return (yield Block((depth,), 3, nothing))
+
+    depth()
+    own = depths.pop()
+    carry_out(deep(20))
+    assert depths == [own + 2] * 3  # `carry_out` and `elapsed_ns`
+
+
+def test_an_error_in_a_block_is_raised_in_the_steps():
+    def steps():
+        try:
+            yield Block((lambda: 1 / 0,), 1, nothing)
+        except ZeroDivisionError:
+            yield Block((nothing,), 1, nothing)
+            return "went on"
+
+    assert carry_out(steps()) == "went on"
+
+
+def test_half_of_the_iterations_come_before_the_clock(clock):
+    called = []
+    phase = Timed((lambda: called.append(1) or clock.call(10)(),))
+    phase.iterations = 60
+    carry_out(phase.add_block(Watch(clock)))
+    assert (len(called), phase.block_ns) == (90, [10.0])
+    called.clear()
+    phase.iterations = 1  # what takes long is not called twice
+    carry_out(phase.add_block(Watch(clock)))
+    assert (len(called), phase.block_ns) == (1, [10.0, 10.0])
+
+
 def test_what_must_happen_before_is_not_timed(clock):
     phase = Timed((clock.call(10),), before=clock.call(1_000_000))
-    phase.add_block(Watch(clock))
+    carry_out(phase.add_block(Watch(clock)))
     assert phase.block_ns == [10.0]
 
 
 @pytest.mark.parametrize("ns", [1, 7, 130, 5_000, 2_000_000])
 def test_a_block_is_long_enough(clock, ns):
     phase = Timed((clock.call(ns),))
-    phase.warm_up(1_000_000)
+    carry_out(phase.warm_up(1_000_000))
     assert phase.iterations * ns >= 1_000_000
     assert phase.iterations == 1 or phase.iterations * ns < 1_300_000
     assert phase.warm_up_ns == clock.now
@@ -116,7 +162,7 @@ def blocks(clock, durations):
         taken.append(clock.now)
 
     phase = Timed((call,))
-    phase.warm_up(1)
+    carry_out(phase.warm_up(1))
     return len(taken)
 
 
@@ -148,13 +194,13 @@ def test_what_was_timed_before_it_became_fast_is_dropped(clock):
     cost = [1000]
     watch = Watch(clock)
     phase = Timed((lambda: clock.call(cost[0])(),))
-    phase.warm_up(1000)
-    phase.add_block(watch)
+    carry_out(phase.warm_up(1000))
+    carry_out(phase.add_block(watch))
     assert (phase.iterations, phase.block_ns, phase.calm) == (1, [1000.0], 1)
     cost[0] = 10
-    phase.add_block(watch)
+    carry_out(phase.add_block(watch))
     assert (phase.block_ns, phase.pilots, phase.calm) == ([], {}, 0)
-    phase.add_block(watch)
+    carry_out(phase.add_block(watch))
     assert phase.block_ns == [10.0]
     assert phase.iterations >= 100
 
@@ -163,7 +209,7 @@ def test_each_block_has_the_pilots_before_and_after_it(clock):
     watch = Watch(clock, [True, True, False, False, True])
     phase = Timed((clock.call(10),))
     for _ in range(4):
-        phase.add_block(watch)
+        carry_out(phase.add_block(watch))
     assert phase.pilots == {"core": [(10.0, 10.0), (10.0, 16.0), (16.0, 16.0), (16.0, 10.0)]}
     assert phase.calm == 1
 
@@ -171,7 +217,7 @@ def test_each_block_has_the_pilots_before_and_after_it(clock):
 def test_phases_take_turns(clock):
     order = []
     first, second = (Timed((lambda name=name: order.append(name) or clock.call(10)(),)) for name in "ab")
-    time_together([first, second], 3, 10, Watch(clock))
+    carry_out(time_together([first, second], 3, 10, Watch(clock)))
     assert order[-6:] == ["a", "b"] * 3
     assert (first.block_ns, second.block_ns) == ([10.0] * 3, [10.0] * 3)
 
@@ -179,48 +225,48 @@ def test_phases_take_turns(clock):
 def test_it_waits_until_the_machine_is_calm(clock):
     phase = Timed((clock.call(10),))
     watch = Watch(clock, [True, True, *[False] * 20, True])
-    time_together([phase], 3, 10, watch)
+    carry_out(time_together([phase], 3, 10, watch))
     assert phase.block_ns == [10.0] * 4
     assert phase.pilots["core"] == [(10.0, 16.0), (10.0, 10.0), (10.0, 10.0), (10.0, 10.0)]
 
 
 def test_patience_ends_and_there_is_something_to_show(clock):
     phases = [Timed((clock.call(10),)), Timed((clock.call(20),))]
-    time_together(phases, 5, 10, Watch(clock, [False]))
+    carry_out(time_together(phases, 5, 10, Watch(clock, [False])))
     assert [phase.block_ns for phase in phases] == [[10.0] * LEAST_BLOCKS, [20.0] * LEAST_BLOCKS]
     assert [phase.calm for phase in phases] == [0, 0]
 
 
 def test_a_phase_that_needs_few_blocks_has_few(clock):
     phases = [Timed((clock.call(10),), most=3), Timed((clock.call(20),), most=9), Timed((clock.call(30),))]
-    time_together(phases, 5, 10, Watch(clock))
+    carry_out(time_together(phases, 5, 10, Watch(clock)))
     assert [len(phase.block_ns) for phase in phases] == [3, 5, 5]
 
 
 def test_patience_is_a_multiple_of_what_a_calm_machine_takes(clock):
     phase = Timed((clock.call(1000),))
     watch = Watch(clock, [False])
-    time_together([phase], 5, 1000, watch)
+    carry_out(time_together([phase], 5, 1000, watch))
     assert watch.looks == pytest.approx(PATIENCE * 5 * 1000, abs=10)
 
 
 def test_patience_can_be_longer(clock):
     phase = Timed((clock.call(1000),))
     watch = Watch(clock, [False])
-    time_together([phase], 5, 1000, watch, patience_ns=50_000)
+    carry_out(time_together([phase], 5, 1000, watch, patience_ns=50_000))
     assert watch.looks == pytest.approx(50_000, abs=10)
 
 
 def test_the_collector_is_off_inside_and_on_after(clock):
     states = []
-    time_together([Timed((lambda: states.append(gc.isenabled()) or clock.call(10)(),))], 2, 10, Watch(clock))
+    carry_out(time_together([Timed((lambda: states.append(gc.isenabled()) or clock.call(10)(),))], 2, 10, Watch(clock)))
     assert set(states) == {False}
     assert gc.isenabled()
 
 
 def test_the_collector_is_on_after_an_error(clock, thawed):
     with pytest.raises(ZeroDivisionError):
-        time_together([Timed((lambda: 1 / 0,))], 2, 10, Watch(clock))
+        carry_out(time_together([Timed((lambda: 1 / 0,))], 2, 10, Watch(clock)))
     assert gc.isenabled()
     assert gc.get_freeze_count() == 0
 
@@ -240,7 +286,7 @@ class Tool:
 def test_what_an_engine_says_is_the_time_of_a_block(clock):
     tool = Tool(clock, 50.0)
     phase = SelfTimed(tool, 1000)
-    time_together([phase], 3, 1000.0, Watch(clock))
+    carry_out(time_together([phase], 3, 1000.0, Watch(clock)))
     assert (phase.block_ns, phase.iterations) == ([50.0] * 3, 22)
     assert phase.nominal_ns(10) == 10 * (22 * 100.0 + 5)  # what is waited for, not what it counts
 
@@ -248,12 +294,12 @@ def test_what_an_engine_says_is_the_time_of_a_block(clock):
 def test_no_more_runs_than_it_does_at_once(clock):
     tool = Tool(clock, 0.5)
     phase = SelfTimed(tool, 8)
-    time_together([phase], 3, 1000.0, Watch(clock))
+    carry_out(time_together([phase], 3, 1000.0, Watch(clock)))
     assert (phase.block_ns, max(tool.asked)) == ([0.5] * 3, 8)
 
 
 def test_runs_that_take_no_time_come_to_an_end(clock):
     tool = Tool(clock, 0.0)
     phase = SelfTimed(tool, 1)
-    time_together([phase], 3, 1000.0, Watch(clock))
+    carry_out(time_together([phase], 3, 1000.0, Watch(clock)))
     assert (phase.block_ns, set(tool.asked)) == ([0.0] * 3, {1})

@@ -28,6 +28,7 @@ VERBS = {
     "history": "Show how results changed from run to run.",
     "report": "A self-contained HTML page of one run or several.",
     "list": "Workloads, engines, runs.",
+    "fleet": "Machines that measure for others: start a worker, see what is there.",
     "doctor": "Check whether this machine is fit to measure on.",
 }
 

@@ -42,9 +42,9 @@ CALLGRIND_WORK_NS = 4e6
 
 @dataclass(frozen=True)
 class Step:
-    """Where the work stands, for a progress display: `done` of `total` inspections, samples or counts."""
+    """Where the work stands, for a progress display: `done` of `total` inspections, samples, counts or cells of rows."""
 
-    kind: Literal["inspection", "sample", "count"]
+    kind: Literal["inspection", "sample", "count", "row"]
     done: int
     total: int
     cell: str = ""  # what comes next, or was just inspected

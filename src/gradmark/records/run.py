@@ -111,4 +111,6 @@ class Run(Record, frozen=True, kw_only=True):
     planned: list[Cell] = []  # all cells, measured or not yet
     finished: bool = False
     sources: dict[str, str] = {}  # digests of the user's files that it measures, by path; none in older files
+    machines: list[Environment] = []  # of a fleet's run: those that took part, of one class; else it has only its own
+    done: list[str] = []  # of a fleet's run: the cells of which nothing is left to do, by their ids
     format_version: Version = 1  # what a file has that does not say: defaults are not written

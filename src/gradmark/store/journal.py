@@ -17,7 +17,7 @@ import msgspec
 from gradmark.errors import StoreError
 from gradmark.records import FORMAT_VERSION, Cell, Environment, Record, Run, Settings
 from gradmark.records.decoding import UndecodableError, decoded, encoded
-from gradmark.records.event import Event, Finished, GrowingRun, Inspected, Sampled, Stopped
+from gradmark.records.event import Done, Event, Finished, GrowingRun, Inspected, Joined, Sampled, Stopped
 from gradmark.records.quantities import Moment, Version, Whole
 from gradmark.store import document, reading, seal
 from gradmark.store.writing import replace, write_all
@@ -251,7 +251,11 @@ def header(run: Run) -> Header:
 def lines(run: Run) -> bytes:
     """A whole run as the lines of a file."""
     progress = _Progress(msgspec.structs.replace(run, measurements=[]))
-    events: list[Event] = [Inspected(measurement=measurement) for measurement in run.measurements]
+    events: list[Event] = [
+        *(Joined(environment=machine) for machine in run.machines),
+        *(Inspected(measurement=measurement) for measurement in run.measurements),
+        *([Done(cells=run.done)] if run.done else []),
+    ]
     if run.finished:
         events.append(Finished())
     first = _packed(header(run), _HEADER)

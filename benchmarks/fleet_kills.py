@@ -1,13 +1,14 @@
-"""Does a fleet lose anything? Workers, schedulers and connections are killed during campaigns, and what is kept is seen.
+"""Does a fleet lose anything? Workers, schedulers and connections are killed during campaigns, and what is kept is
+seen.
 
     python benchmarks/fleet_kills.py               50 kills: about 10 minutes
     python benchmarks/fleet_kills.py --kills 10    some
     python benchmarks/fleet_kills.py --seed 7      other moments
 
-A scheduler and three workers run on this machine, each worker with a machine identity of its own, of one class, and a wire
-of its own to the scheduler. Campaigns of 12 cells are submitted one after another; every second or so something is killed
-that is drawn: a worker (SIGKILL; another one comes in its place), the scheduler (SIGKILL; it is started again, and the run
-goes on with --resume), the connection of a worker, or of whoever submits (closed for a second).
+A scheduler and three workers run on this machine, each worker with a machine identity of its own, of one class, and a
+wire of its own to the scheduler. Campaigns of 12 cells are submitted one after another; every second or so something
+is killed that is drawn: a worker (SIGKILL; another one comes in its place), the scheduler (SIGKILL; it is started
+again, and the run goes on with --resume), the connection of a worker, or of whoever submits (closed for a second).
 
 Promised of each campaign, by the lines of its run file:
 
@@ -41,20 +42,9 @@ import msgspec
 from gradmark.store import runs
 
 PROCESSES = 3
-CAMPAIGN = [
-    "run",
-    "expression",
-    "poly/n=10",
-    "reuse",
-    "trig",
-    "tree",
-    "select",
-    "-e",
-    "tapegrad",
-    "-e",
-    "python-floats",
-]
-CAMPAIGN += ["--processes", str(PROCESSES), "--no-memory", "--format", "csv"]
+ROWS = ["expression", "poly/n=10", "poly/n=30", "reuse", "tree/depth=2", "shared/k=4"]
+MEASURING = ["-e", "tapegrad", "-e", "python-floats", "--processes", str(PROCESSES), "--no-memory", "--format", "csv"]
+CAMPAIGN = ["run", *ROWS, *MEASURING]
 MACHINES = ("left", "middle", "right")
 EVERY_S = (0.4, 2.0)
 # A campaign that takes longer than this does not come to its end.
@@ -206,7 +196,7 @@ class Cluster:
                 time.sleep(0.05)
 
 
-def submitted(cluster: Cluster, arguments: Sequence[str], folder: Path) -> "subprocess.Popen[str]":
+def submitted(arguments: Sequence[str], folder: Path) -> "subprocess.Popen[str]":
     """`gradmark` with the fleet."""
     return subprocess.Popen(
         [*GRADMARK, *arguments], cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -256,7 +246,7 @@ class Campaigns:
         """A campaign to its end, with as many kills on the way as there is time for."""
         before = set(self.folder.glob("*.jsonl"))
         words = [*CAMPAIGN, "--fleet", self.cluster.through("submitting"), "--store", str(self.folder)]
-        process = submitted(self.cluster, words, self.folder)
+        process = submitted(words, self.folder)
         start_s = time.monotonic()
         said = ""
         while time.monotonic() - start_s < MOST_S:
@@ -264,7 +254,9 @@ class Campaigns:
                 _, said = process.communicate(timeout=self.draw.uniform(*EVERY_S))
                 if process.returncode == 0:
                     break
-                process = self._again(said, words, before)
+                process = self._again(said, process.returncode, words, before)
+                if self.problems:
+                    break
                 continue
             if self.left > 0 and set(self.folder.glob("*.jsonl")) > before:
                 self._kill()
@@ -280,18 +272,20 @@ class Campaigns:
         self.moved += sum(len({s.machine for s in m.samples}) > 1 for m in run.measurements)
         self.problems += [f"{path.stem}: {problem}" for problem in broken(path)]
 
-    def _again(self, said: str, words: list[str], before: set[Path]) -> "subprocess.Popen[str]":
+    def _again(self, said: str, process_code: int, words: list[str], before: set[Path]) -> "subprocess.Popen[str]":
         """Goes on as the command says; from the start, if it had not begun."""
         if "Traceback" in said:
             self.problems.append(f"finished: a traceback: {said[-600:]}")
         time.sleep(0.5)
+        if process_code == 2 and "on with" not in said and "scheduler" not in said:
+            self.problems.append(f"finished: {said[-600:]}")
         advised = [
             line.partition("on with: gradmark ")[2] for line in said.splitlines() if "on with: gradmark " in line
         ]
         if not advised or set(self.folder.glob("*.jsonl")) == before:
-            return submitted(self.cluster, words, self.folder)
+            return submitted(words, self.folder)
         self.resumed += 1
-        return submitted(self.cluster, shlex.split(advised[-1]), self.folder)
+        return submitted(shlex.split(advised[-1]), self.folder)
 
     def _kill(self) -> None:
         kind = self.draw.choice(["worker", "worker", "scheduler", "connection of a worker", "connection of the run"])

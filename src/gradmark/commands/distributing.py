@@ -156,8 +156,8 @@ def _refuse_other_modules(connection: "Connection", members: "Sequence[Machine]"
     lines = differences(connection.modules(members, names)) if names else []
     if lines:
         raise FleetError(
-            f"the engines are not the same on all machines, so nothing was measured: {'; '.join(lines)}. Install them, or "
-            "start the workers in a folder that has them"
+            f"the engines are not the same on all machines, so nothing was measured: {'; '.join(lines)}. Install them, "
+            "or start the workers in a folder that has them"
         )
 
 
@@ -167,6 +167,6 @@ def _refuse_lacking(lacking: dict[str, str]) -> None:
         machine, why = next(iter(lacking.items()))
         more = f" ({len(lacking) - 1} more machines say the like)" if len(lacking) > 1 else ""
         raise FleetError(
-            f"{machine} cannot measure both builds: {why}{more}. Start the workers in a clone of this repository, at the "
-            "same commit, which has the other one too (`git fetch`)"
+            f"{machine} cannot measure both builds: {why}{more}. Start the workers in a clone of this repository, at "
+            "the same commit, which has the other one too (`git fetch`)"
         )

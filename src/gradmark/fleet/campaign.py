@@ -60,7 +60,8 @@ class Campaign:
         self._done = set(begun.done)
         self.machine_class = class_of(begun.environment)
         files = dict.fromkeys(cell.file for cell in begun.planned if cell.file is not None)
-        self._files = {} if against is not None else {file: shipping.packed([file]) for file in files}
+        sent = [file for file in files if against is None or against.path(file) is None]  # else it is there
+        self._files = {file: shipping.packed([file]) for file in sent}
 
     @property
     def run(self) -> Run:
@@ -156,12 +157,10 @@ class Campaign:
 
     def files_of(self, cells: Sequence[Cell]) -> dict[str, bytes]:
         """The user's files that these cells need."""
-        return {
-            path: data
-            for cell in cells
-            if cell.file is not None
-            for path, data in self._files.get(cell.file, {}).items()
-        }
+        files: dict[str, bytes] = {}
+        for name in dict.fromkeys(cell.file for cell in cells if cell.file is not None):
+            files |= self._files.get(name, {})
+        return files
 
     def complete(self, cells: Sequence[Cell]) -> None:
         """Says that nothing is left of these cells: whoever resumes the run leaves them out."""

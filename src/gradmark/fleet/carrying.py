@@ -1,7 +1,7 @@
 """Carrying out a task: what a machine of the fleet does, with the same orchestrator as a run on one machine.
 
-In: a task. Out: events, each sent as it happens, and how it ended. These functions run in a thread of a Dask worker, one
-at a time on this machine, whichever fleets it belongs to.
+In: a task. Out: events, each sent as it happens, and how it ended. These functions run in a thread of a Dask worker,
+one at a time on this machine, whichever fleets it belongs to.
 """
 
 import contextlib
@@ -163,9 +163,10 @@ def _arrival(task: Task, folder: Path, instance: str) -> tuple[Shipment, dict[st
         return Shipment.unpacked(task.files, folder, instance), {}
     top = _repository(task.against)
     revision = checkout.build(task.against.commit, task.against.build)
+    shipment = Shipment.unpacked(task.files, folder, instance)  # what is outside of the repository
     files = [cell.file for cell in task.begun.planned if cell.file is not None]
-    mine = {file: str(top / Path(file).relative_to(task.against.top)) for file in files}
-    return Shipment(mine, instance), revision.places
+    shipment.here |= {file: str(top / inside) for file in files if (inside := task.against.path(file)) is not None}
+    return shipment, revision.places
 
 
 def repository() -> tuple[str, str, str]:
@@ -194,8 +195,10 @@ def _repository(against: Against) -> Path:
             f"{top} is at commit {head[:12]}{' with other changes' if head == against.head else ''}, and the run was "
             f"submitted at {against.head[:12]}; check the same out on every machine"
         )
-    if Path.cwd() != Path(top, against.inside):
-        raise RevisionError(f"start the worker in {against.inside or 'the top'} of the repository, not in {Path.cwd()}")
+    if Path.cwd().resolve() != Path(top, against.inside).resolve():
+        raise RevisionError(
+            f"start the worker in {Path(top, against.inside)}, as the run was submitted, not in {Path.cwd()}"
+        )
     return Path(top)
 
 

@@ -1,7 +1,7 @@
 """Choosing machines: of one class, of each, or why there is none.
 
-In: the machines of a fleet, and what was asked for. Out: for each class the machines that may measure, or an error before
-anything is measured.
+In: the machines of a fleet, and what was asked for. Out: for each class the machines that may measure, or an error
+before anything is measured.
 """
 
 from collections.abc import Sequence
@@ -44,8 +44,8 @@ def chosen(
             raise FleetError(f"{on!r} may be each of these classes: {among}; give more of the name")
     elif len(classes) > 1 and not each:
         raise FleetError(
-            f"the fleet has machines of {len(classes)} classes, whose times cannot be compared: {names}; choose one with "
-            "--on CLASS, or measure on each with --each-class"
+            f"the fleet has machines of {len(classes)} classes, whose times cannot be compared: {names}; choose one "
+            "with --on CLASS, or measure on each with --each-class"
         )
     refuse_unlike([machine for _, members in classes for machine in members])
     fit = [(known, [machine for machine in members if not machine.unfit]) for known, members in classes]

@@ -1,7 +1,7 @@
 """The connection of whoever submits to the scheduler, and through it to the machines.
 
-In: an address. Out: machines, as they describe themselves; tasks sent, and what comes back of them. All of Dask that the
-submitting side uses stands here.
+In: an address. Out: machines, as they describe themselves; tasks sent, and what comes back of them. All of Dask that
+the submitting side uses stands here.
 """
 
 import contextlib
@@ -76,8 +76,8 @@ class Connection:
             self._client = distributed.Client(address, timeout=CONNECT_S, set_as_default=False, name="gradmark")
         except (OSError, TimeoutError) as error:
             raise FleetError(
-                f"no scheduler answers at {address}: {error}; start one with `dask scheduler`, and look at the address, "
-                "the port and the firewall"
+                f"no scheduler answers at {address}: {error}; start one with `dask scheduler`, and look at the "
+                "address, the port and the firewall"
             ) from error
         except (ValueError, TypeError) as error:
             raise FleetError(f"{address!r} is no address of a scheduler, such as tcp://host:8786: {error}") from error

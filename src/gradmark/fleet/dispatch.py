@@ -1,7 +1,7 @@
 """Dispatch: gives rows to machines, one at a time each, until all are done, whatever breaks meanwhile.
 
-In: errands of one campaign or several, a connection. Out: nothing; each errand's campaign has its events. A machine that
-dies, is cut off, does not fit or fails takes nothing with it but what it was doing at that moment.
+In: errands of one campaign or several, a connection. Out: nothing; each errand's campaign has its events. A machine
+that dies, is cut off, does not fit or fails takes nothing with it but what it was doing at that moment.
 """
 
 import time
@@ -46,8 +46,8 @@ class Dispatch:
             return
         by_key = {errand.id: errand for errand in errands}
         board = Board([errand.work() for errand in errands])
-        for machine in self._there.values():
-            board.join(machine.id, machine.machine_class.digest)
+        for known in self._there.values():
+            board.join(known.id, known.machine_class.digest)
         sent: dict[str, tuple[Errand, Sent]] = {}
         self.watch(step(errands, errands, errands[0].row))
         looked_s = -LOOK_S
@@ -99,15 +99,15 @@ class Dispatch:
     def _look(self, board: Board, sent: dict[str, tuple[Errand, Sent]]) -> None:
         """Who has gone, and who has come."""
         addresses = self.connection.addresses()
-        for machine, known in list(self._there.items()):
+        for name, known in list(self._there.items()):
             if known.address in addresses:
                 continue
-            del self._there[machine]
-            lost = board.leave(machine)
-            if machine in sent:
-                sent.pop(machine)[1].cancel()
+            del self._there[name]
+            lost = board.leave(name)
+            if name in sent:
+                sent.pop(name)[1].cancel()
             if lost is not None:
-                self.tell(f"{machine} is gone: the rest of {lost.key.partition('/')[2]} goes to another machine")
+                self.tell(f"{name} is gone: the rest of {lost.key.partition('/')[2]} goes to another machine")
         if addresses - {known.address for known in self._there.values()} - self._strange:
             for machine in self.connection.machines():
                 self._welcome(machine, board)

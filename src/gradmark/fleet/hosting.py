@@ -1,6 +1,7 @@
 """Hosting: a Dask worker that is fit to measure on, for as long as its machine belongs to the fleet.
 
-In: the scheduler's address. Out: nothing; it works until it is ended. When the scheduler goes away it waits for the next.
+In: the scheduler's address. Out: nothing; it works until it is ended. When the scheduler goes away it waits for the
+next.
 """
 
 import asyncio
@@ -8,6 +9,7 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable
+from typing import Any
 
 from gradmark.errors import FleetError
 from gradmark.fleet.carrying import HOST
@@ -43,7 +45,7 @@ def serve(address: str, say: Callable[[str], None], *, despite: bool = False, on
         asyncio.run(_serve(address, here.instance, say, once))
 
 
-def imported():  # type: ignore[no-untyped-def]
+def imported() -> tuple[Any, Any]:
     """Dask and distributed, which only a fleet needs."""
     try:
         import dask

@@ -1,7 +1,7 @@
 """The user's files on their way: from where a run was submitted to a machine that measures it, and their names back.
 
-In: paths of workload files. Out: their bytes, with those of the modules beside them that they import; on the machine, files
-in a folder of its own, and cells that name them. Events that go back have the paths that the run has.
+In: paths of workload files. Out: their bytes, with those of the modules beside them that they import; on the machine,
+files in a folder of its own, and cells that name them. Events that go back have the paths that the run has.
 """
 
 import ast
@@ -56,7 +56,7 @@ class Shipment:
     """Files that were sent, in a folder on this machine; or the same files of a repository that is here, too."""
 
     def __init__(self, here: dict[str, str], machine: str) -> None:
-        self._here = here  # a path there, and the one here
+        self.here = here  # a path there, and the one here
         self._machine = machine
         self._there: dict[str, Cell] = {}  # the cell that was sent, by the id that it has here
 
@@ -74,7 +74,7 @@ class Shipment:
 
     def arrived(self, cell: Cell) -> Cell:
         """A cell, with the file that it has here."""
-        mine = cell if cell.file is None else msgspec.structs.replace(cell, file=self._here.get(cell.file, cell.file))
+        mine = cell if cell.file is None else msgspec.structs.replace(cell, file=self.here.get(cell.file, cell.file))
         self._there[mine.id] = cell
         return mine
 

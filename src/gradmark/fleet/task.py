@@ -3,6 +3,7 @@
 In and out: JSON, which each side reads as a stranger's.
 """
 
+import os
 from typing import Literal
 
 import msgspec
@@ -21,6 +22,11 @@ class Against(Record, frozen=True, kw_only=True):
     changes: str  # the digest of what was changed since
     inside: str  # the current folder, from the top of the repository
     top: str  # the repository, where the run was submitted
+
+    def path(self, file: str) -> str | None:
+        """The path of a file inside the repository; None outside of it."""
+        inside = os.path.relpath(os.path.realpath(file), os.path.realpath(self.top))
+        return None if inside.startswith(os.pardir) else inside
 
 
 class Order(Record, frozen=True, kw_only=True):

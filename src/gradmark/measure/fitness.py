@@ -1,7 +1,7 @@
 """Fitness: is this machine fit to measure on? What can be seen of it in a moment.
 
-In: nothing. Out: checks, each with what to do about it. `gradmark doctor` prints them; a machine of a fleet that fails one
-that is needed takes no work.
+In: nothing. Out: checks, each with what to do about it. `gradmark doctor` prints them; a machine of a fleet that
+fails one that is needed takes no work.
 """
 
 import os

@@ -320,12 +320,9 @@ def main() -> None:
             count += 1
             print(f"campaign {count}: {sum(campaigns.killed.values())} kills so far", file=sys.stderr, flush=True)
     kills = ", ".join(f"{number} of a {kind}" for kind, number in sorted(campaigns.killed.items()))
-    print(
-        f"{sum(campaigns.killed.values())} kills ({kills}) in {count} campaigns, which were resumed {campaigns.resumed} times"
-    )
-    print(
-        f"{campaigns.cells} cells, {campaigns.samples} samples; {campaigns.moved} cells were measured on several machines"
-    )
+    total = sum(campaigns.killed.values())
+    print(f"{total} kills ({kills}) in {count} campaigns, resumed {campaigns.resumed} times")
+    print(f"{campaigns.cells} cells, {campaigns.samples} samples; {campaigns.moved} cells measured on several machines")
     for problem in campaigns.problems:
         print(f"BROKEN    {problem}")
     state = "NOT KEPT" if campaigns.problems else "KEPT"

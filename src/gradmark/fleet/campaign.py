@@ -15,7 +15,18 @@ from gradmark.fleet.board import Work
 from gradmark.fleet.task import Against, Began, Happened, Message, Order, Task
 from gradmark.measure.orchestrator import NOT_TRIED_LARGER, Step, is_smaller
 from gradmark.records import Cell, Measurement, Run
-from gradmark.records.event import Counted, Done, Event, Finished, GrowingRun, Inspected, Joined, Sampled, Stopped
+from gradmark.records.event import (
+    Calibrated,
+    Counted,
+    Done,
+    Event,
+    Finished,
+    GrowingRun,
+    Inspected,
+    Joined,
+    Sampled,
+    Stopped,
+)
 from gradmark.records.identity import class_of
 
 if TYPE_CHECKING:
@@ -256,7 +267,7 @@ class Errand:
                 return measurement.cell in self.cells
             case Sampled(cell=cell) | Stopped(cell=cell) | Counted(cell=cell):
                 return cell in names
-        return False
+        return isinstance(event, Calibrated)
 
 
 def step(errands: Sequence[Errand], open_errands: Sequence[Errand], row: str) -> Step:

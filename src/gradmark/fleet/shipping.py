@@ -13,7 +13,7 @@ import msgspec
 
 from gradmark.errors import FleetError
 from gradmark.records import Cell, Run
-from gradmark.records.event import Counted, Event, Inspected, Sampled, Stopped
+from gradmark.records.event import Calibrated, Counted, Event, Inspected, Sampled, Stopped
 
 # A workload is source code. What is larger is data, which a fleet does not carry.
 MOST_BYTES = 16 << 20
@@ -103,6 +103,8 @@ class Shipment:
             case Sampled(cell=cell, sample=sample):
                 sample = msgspec.structs.replace(sample, machine=self._machine)
                 return Sampled(cell=self._there[cell].id, sample=sample)
+            case Calibrated(calibration=calibration):
+                return Calibrated(calibration=msgspec.structs.replace(calibration, machine=self._machine))
             case Stopped(cell=cell) | Counted(cell=cell):
                 return msgspec.structs.replace(event, cell=self._there[cell].id)
         return event

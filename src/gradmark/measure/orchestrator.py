@@ -17,14 +17,14 @@ from typing import Literal, Protocol, Self
 
 import msgspec
 
-from gradmark.measure import environment
+from gradmark.measure import calibrating, environment
 from gradmark.measure.job import Expected, Job, Result, Usual
 from gradmark.measure.plan import Plan
 from gradmark.measure.pool import Pool
 from gradmark.measure.process import Place
 from gradmark.records import FORMAT_VERSION, Cell, Code, Instructions, Measurement, Run, Status
 from gradmark.records.agreement import agreed, phase_of_row
-from gradmark.records.event import Counted, Event, Finished, GrowingRun, Inspected, Sampled, Stopped
+from gradmark.records.event import Calibrated, Counted, Event, Finished, GrowingRun, Inspected, Sampled, Stopped
 
 # Larger sizes of what failed like this are not tried.
 NOT_TRIED_LARGER: tuple[Status, ...] = ("crash", "timeout", "out-of-memory", "error")
@@ -118,6 +118,7 @@ class Orchestrator:
         self.usual: dict[str, Usual] = {}
         self.first_calls: dict[str, float] = {}
         self.iterations_ns: dict[str, float] = {}
+        self.calibrated = False  # since this orchestrator began
         self.until_s = math.inf  # when the time of the cells is spent, on the clock of `time.monotonic`
 
     def __enter__(self) -> Self:
@@ -227,6 +228,8 @@ class Orchestrator:
         total = sum(len(turn) for _, turn in turns)
         lacking = [(number, cells) for number, turn in turns if (cells := self._lacking(turn, number))]
         done = total - sum(len(turn) for _, turn in lacking)
+        if lacking:
+            self._calibrate()
         for number, turn in lacking:
             self.watch(Step("sample", done, total, f"{turn[0].row}@{turn[0].engine}", number + 1, numbers.stop))
             patience_s = self._patience_s(total - done)
@@ -234,6 +237,13 @@ class Orchestrator:
             done += len(turn)
         if lacking:
             self.watch(Step("sample", total, total, "", numbers.stop, numbers.stop))
+
+    def _calibrate(self) -> None:
+        """Once before anything is timed: a run that goes on another day has two calibrations."""
+        if not self.calibrated:
+            self.calibrated = True
+            if (calibration := calibrating.calibrate(self.settings)) is not None:
+                self._add(Calibrated(calibration=calibration))
 
     def _patience_s(self, samples: int) -> float:
         """How long the next of so many samples may wait for a calm machine.

@@ -5,6 +5,7 @@ All are frozen and typed; a value that could not be obtained is None, with the r
 
 from gradmark.records.analysis import Comparison, Fit, Machine, Summary, Verdict
 from gradmark.records.budget import Budget
+from gradmark.records.calibration import Calibration
 from gradmark.records.cell import Cell, Kind, Param
 from gradmark.records.derivative import DerivativeName
 from gradmark.records.measurement import Accuracy, Instructions, Measurement, Memory, Sparsity, Status, TapeSize
@@ -18,6 +19,7 @@ __all__ = [
     "FORMAT_VERSION",
     "Accuracy",
     "Budget",
+    "Calibration",
     "Cell",
     "Code",
     "Comparison",

@@ -5,6 +5,7 @@ In: a begun run and events. Out: the run as it stands. Adding an event costs the
 
 import msgspec
 
+from gradmark.records.calibration import Calibration
 from gradmark.records.measurement import Accuracy, Instructions, Measurement, Status
 from gradmark.records.metric import exact_numbers
 from gradmark.records.pilots import MEMORY, Reference
@@ -45,6 +46,12 @@ class Counted(Record, frozen=True, kw_only=True, tag=True):
     instructions: Instructions
 
 
+class Calibrated(Record, frozen=True, kw_only=True, tag=True):
+    """Fixed work was timed, before anything else was."""
+
+    calibration: Calibration
+
+
 class Finished(Record, frozen=True, kw_only=True, tag=True):
     """Everything that was planned was done."""
 
@@ -61,7 +68,7 @@ class Done(Record, frozen=True, kw_only=True, tag=True):
     cells: list[str]
 
 
-Event = Inspected | Sampled | Stopped | Counted | Finished | Joined | Done
+Event = Inspected | Sampled | Stopped | Counted | Calibrated | Finished | Joined | Done
 
 
 def _counted_again(earlier: Measurement, later: Measurement) -> Measurement:
@@ -86,6 +93,7 @@ class GrowingRun:
         self._done = dict.fromkeys(begun.done)
         for cell, sample in ((cell, sample) for cell, samples in self._samples.items() for sample in samples):
             self._learn(cell, sample)
+        self.calibrations = list(begun.calibrations)
         self.finished = begun.finished
 
     def add(self, event: Event) -> None:
@@ -108,6 +116,8 @@ class GrowingRun:
                 self._measured[cell] = stopped
             case Counted(cell=cell, instructions=instructions):
                 self._measured[cell] = msgspec.structs.replace(self._measured[cell], instructions=instructions)
+            case Calibrated(calibration=calibration):
+                self.calibrations.append(calibration)
             case Joined(environment=environment):
                 self._machines.setdefault(environment.instance, environment)
             case Done(cells=cells):
@@ -158,6 +168,7 @@ class GrowingRun:
         return msgspec.structs.replace(
             self._begun,
             measurements=measurements,
+            calibrations=list(self.calibrations),
             finished=self.finished,
             machines=list(self._machines.values()),
             done=list(self._done),

@@ -1,5 +1,6 @@
 """The run: where, how, and what was measured."""
 
+from gradmark.records.calibration import Calibration
 from gradmark.records.cell import Cell
 from gradmark.records.measurement import Measurement
 from gradmark.records.quantities import Moment, Seconds, Version, Whole
@@ -110,6 +111,7 @@ class Run(Record, frozen=True, kw_only=True):
     arguments: list[str] = []  # what was typed after the verb
     planned: list[Cell] = []  # all cells, measured or not yet
     finished: bool = False
+    calibrations: list[Calibration] = []  # how fast its machine was when it began to time; none in older files
     sources: dict[str, str] = {}  # digests of the user's files that it measures, by path; none in older files
     machines: list[Environment] = []  # of a fleet's run: those that took part, of one class; else it has only its own
     done: list[str] = []  # of a fleet's run: the cells of which nothing is left to do, by their ids

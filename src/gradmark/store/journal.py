@@ -17,7 +17,17 @@ import msgspec
 from gradmark.errors import StoreError
 from gradmark.records import FORMAT_VERSION, Cell, Environment, Record, Run, Settings
 from gradmark.records.decoding import UndecodableError, decoded, encoded
-from gradmark.records.event import Done, Event, Finished, GrowingRun, Inspected, Joined, Sampled, Stopped
+from gradmark.records.event import (
+    Calibrated,
+    Done,
+    Event,
+    Finished,
+    GrowingRun,
+    Inspected,
+    Joined,
+    Sampled,
+    Stopped,
+)
 from gradmark.records.quantities import Moment, Version, Whole
 from gradmark.store import document, reading, seal
 from gradmark.store.writing import replace, write_all
@@ -254,6 +264,7 @@ def lines(run: Run) -> bytes:
     events: list[Event] = [
         *(Joined(environment=machine) for machine in run.machines),
         *(Inspected(measurement=measurement) for measurement in run.measurements),
+        *(Calibrated(calibration=calibration) for calibration in run.calibrations),
         *([Done(cells=run.done)] if run.done else []),
     ]
     if run.finished:

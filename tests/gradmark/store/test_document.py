@@ -68,7 +68,7 @@ def test_an_old_run_that_is_saved_again_opens_again(tmp_path):
 
 
 def test_a_newer_format(tmp_path):
-    with pytest.raises(StoreError, match="has format 99, this gradmark reads up to 5; install a newer gradmark"):
+    with pytest.raises(StoreError, match="has format 99, this gradmark reads up to 6; install a newer gradmark"):
         document.read(b'{"format_version": 99}', tmp_path / "x.json")
 
 

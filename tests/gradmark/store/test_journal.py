@@ -130,7 +130,7 @@ def test_a_newer_format(written):
     written.write_bytes(
         written.read_bytes().replace(b'"format_version":%d' % FORMAT_VERSION, b'"format_version":99', 1)
     )
-    with pytest.raises(StoreError, match="has format 99, this gradmark reads up to 5; install a newer gradmark"):
+    with pytest.raises(StoreError, match="has format 99, this gradmark reads up to 6; install a newer gradmark"):
         runs.load(written)
 
 

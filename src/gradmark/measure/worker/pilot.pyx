@@ -82,8 +82,10 @@ def allocation(int passes):
     return perf_counter_ns() - start
 
 
-def read(const unsigned char[::1] buffer, size_t count):
-    """Reads so many bytes of a buffer, in order."""
+def read(const unsigned char[::1] buffer, size_t begin, size_t count):
+    """Reads so many bytes of a buffer, in order, from a place in it on."""
+    if begin + count > <size_t> buffer.shape[0]:
+        raise ValueError(f"{begin} + {count} bytes of {buffer.shape[0]}")
     start = perf_counter_ns()
-    memory_work(<const char *> &buffer[0], count)
+    memory_work(<const char *> &buffer[begin], count)
     return perf_counter_ns() - start

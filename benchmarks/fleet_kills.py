@@ -6,7 +6,7 @@ seen.
     python benchmarks/fleet_kills.py --seed 7      other moments
 
 A scheduler and three workers run on this machine, each worker with a machine identity of its own, of one class, and a
-wire of its own to the scheduler. Campaigns of 12 cells are submitted one after another; every second or so something
+wire of its own to the scheduler. Campaigns of 12 cells are submitted one after another; every few seconds something
 is killed that is drawn: a worker (SIGKILL; another one comes in its place), the scheduler (SIGKILL; it is started
 again, and the run goes on with --resume), the connection of a worker, or of whoever submits (closed for a second).
 
@@ -46,7 +46,7 @@ ROWS = ["expression", "poly/n=10", "poly/n=30", "reuse", "tree/depth=2", "shared
 MEASURING = ["-e", "tapegrad", "-e", "python-floats", "--processes", str(PROCESSES), "--no-memory", "--format", "csv"]
 CAMPAIGN = ["run", *ROWS, *MEASURING]
 MACHINES = ("left", "middle", "right")
-EVERY_S = (0.4, 2.0)
+EVERY_S = (1.0, 5.0)
 # A campaign that takes longer than this does not come to its end.
 MOST_S = 240.0
 GRADMARK = [sys.executable, "-m", "gradmark.commands.main"]
@@ -171,7 +171,7 @@ class Cluster:
     def start_worker(self, name: str, *options: str, **more: object) -> None:
         """A worker, as the machine of this name, through a wire of its own."""
         facts = json.dumps({"instance": name, **self.facts.get(name, {})})
-        environment = {**os.environ, "GRADMARK_MACHINE": facts, **more.pop("env", {})}  # type: ignore[dict-item]
+        environment = {**os.environ, "GRADMARK_MACHINE": facts, "GRADMARK_CALIBRATION_S": "0", **more.pop("env", {})}  # type: ignore[dict-item]
         with open(self.folder / f"{name}.log", "ab") as log:
             self.processes[name] = subprocess.Popen(
                 [*GRADMARK, "fleet", "worker", self.through(name), *(options or ("--despite-doctor",))],
@@ -240,13 +240,14 @@ class Campaigns:
         self.cluster, self.folder, self.draw, self.left = cluster, folder, draw, kills
         self.killed: Counter[str] = Counter()
         self.resumed = self.moved = self.cells = self.samples = 0
+        self.words: list[str] = []  # what was typed last
         self.problems: list[str] = []
 
     def one(self) -> None:
         """A campaign to its end, with as many kills on the way as there is time for."""
         before = set(self.folder.glob("*.jsonl"))
         words = [*CAMPAIGN, "--fleet", self.cluster.through("submitting"), "--store", str(self.folder)]
-        process = submitted(words, self.folder)
+        process, self.words = submitted(words, self.folder), words
         start_s = time.monotonic()
         said = ""
         while time.monotonic() - start_s < MOST_S:
@@ -254,7 +255,7 @@ class Campaigns:
                 _, said = process.communicate(timeout=self.draw.uniform(*EVERY_S))
                 if process.returncode == 0:
                     break
-                process = self._again(said, process.returncode, words, before)
+                process = self._again(said, process.returncode, before)
                 if self.problems:
                     break
                 continue
@@ -272,7 +273,7 @@ class Campaigns:
         self.moved += sum(len({s.machine for s in m.samples}) > 1 for m in run.measurements)
         self.problems += [f"{path.stem}: {problem}" for problem in broken(path)]
 
-    def _again(self, said: str, process_code: int, words: list[str], before: set[Path]) -> "subprocess.Popen[str]":
+    def _again(self, said: str, process_code: int, before: set[Path]) -> "subprocess.Popen[str]":
         """Goes on as the command says; from the start, if it had not begun."""
         if "Traceback" in said:
             self.problems.append(f"finished: a traceback: {said[-600:]}")
@@ -283,9 +284,10 @@ class Campaigns:
             line.partition("on with: gradmark ")[2] for line in said.splitlines() if "on with: gradmark " in line
         ]
         if not advised or set(self.folder.glob("*.jsonl")) == before:
-            return submitted(words, self.folder)
+            return submitted(self.words, self.folder)
         self.resumed += 1
-        return submitted(shlex.split(advised[-1]), self.folder)
+        self.words = shlex.split(advised[-1])
+        return submitted(self.words, self.folder)
 
     def _kill(self) -> None:
         kind = self.draw.choice(["worker", "worker", "scheduler", "connection of a worker", "connection of the run"])

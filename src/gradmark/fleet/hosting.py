@@ -39,7 +39,6 @@ def serve(address: str, say: Callable[[str], None], *, despite: bool = False, on
     """Works for the scheduler until this process is ended. once: does not wait for another one when it goes away."""
     dask, _ = imported()
     HOST.despite = despite
-    logging.getLogger("distributed").setLevel(logging.ERROR)  # what matters is said in our words
     here = environment.collect()
     with dask.config.set(QUIET):
         asyncio.run(_serve(address, here.instance, say, once))
@@ -54,6 +53,9 @@ def imported() -> tuple[Any, Any]:
         raise FleetError(
             f"a fleet needs Dask, which is not installed ({error}): pip install 'gradmark[fleet]'"
         ) from None
+    for name in list(logging.root.manager.loggerDict):  # what matters is said in our words
+        if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     return dask, distributed
 
 

@@ -88,7 +88,7 @@ def versions() -> dict[str, str]:
     for distribution in importlib.metadata.distributions():
         offers = any(point.group.startswith("gradmark") for point in distribution.entry_points)
         if offers or distribution.name in ("distributed", "msgspec"):
-            installed[distribution.name] = distribution.version
+            installed.setdefault(distribution.name, distribution.version)  # of two the first is imported
     python = f"{platform.python_implementation()} {platform.python_version()}"
     return {CODE: _code(), PYTHON: python, **installed}
 

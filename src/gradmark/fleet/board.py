@@ -4,7 +4,7 @@ In: tasks, machines that come, go, refuse and are done. Out: which task goes to 
 
 Dask would give each machine its tasks beforehand, by guesses of how long they take, and what a machine has got stays
 with it unless others may steal. Here a machine gets its next task when it has done the last: heavy ones first, so
-that none is left to the end. Decision 26.
+that none is left to the end. Decision 27.
 """
 
 from collections.abc import Sequence

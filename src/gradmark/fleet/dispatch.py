@@ -108,6 +108,8 @@ class Dispatch:
                 sent.pop(name)[1].cancel()
             if lost is not None:
                 self.tell(f"{name} is gone: the rest of {lost.key.partition('/')[2]} goes to another machine")
+            if not any(other.machine_class == known.machine_class for other in self._there.values()):
+                self.tell(f"no machine of class {known.machine_class.name} is left: waiting for one")
         if addresses - {known.address for known in self._there.values()} - self._strange:
             for machine in self.connection.machines():
                 self._welcome(machine, board)

@@ -62,6 +62,7 @@ def notes(
         *_other_warnings(shown),
         *unfinished(run),
         *calmness(run),
+        *_machines(run),
         *_devices(run),
         *_workers(run),
         *_harness(run),
@@ -308,6 +309,20 @@ def calmness(run: Run) -> Iterator[Note]:
         yield _warning(
             f"machine: calm only {share}, of which there were few. Close other programs, or measure again later; "
             f"{LOOK}."
+        )
+
+
+def _machines(run: Run) -> Iterator[Note]:
+    """Which machines of a fleet took part, and which rows went from one to another."""
+    if not run.machines:
+        return
+    names = [machine.instance for machine in run.machines]
+    yield _info(f"fleet: measured on {plural(len(names), 'machine')} of one class: {some(names)}; each row on one.")
+    moved = [m.cell.row for m in run.measurements if len({sample.machine for sample in m.samples}) > 1]
+    if moved:
+        yield _warning(
+            f"moved: {some(list(dict.fromkeys(moved)))}. The machine was lost, and another one of its class measured the "
+            "rest. Within a round all engines of a row met the same machine: ratios stand, and times are of two machines."
         )
 
 

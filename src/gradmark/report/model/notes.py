@@ -321,8 +321,8 @@ def _machines(run: Run) -> Iterator[Note]:
     moved = [m.cell.row for m in run.measurements if len({sample.machine for sample in m.samples}) > 1]
     if moved:
         yield _warning(
-            f"moved: {some(list(dict.fromkeys(moved)))}. The machine was lost, and another one of its class measured the "
-            "rest. Within a round all engines of a row met the same machine: ratios stand, and times are of two machines."
+            f"moved: {some(list(dict.fromkeys(moved)))}. The machine was lost, and another one of its class measured "
+            "the rest. Within a round all engines of a row met the same machine: ratios stand, and times are of two."
         )
 
 

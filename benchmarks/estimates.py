@@ -5,9 +5,10 @@ truth: the median of what it says of a machine that is always calm, at its full 
 all layouts and all jitter. A floor depends on how many processes there are, as no layout is the best: its
 truth is that of as many processes.
 
-Gradmark's rules are its own functions and constants. In each round the reference is that of the processes up to then,
-and a cell whose interval is narrow takes no further processes; its time is told by the reference of the whole run. One
-thing is simpler: when processes wait, they know the pilots of all cells, also of those that take no further processes.
+Gradmark's rules are its own functions and constants; an earlier run has found the full clock to be the usual one. In
+each round the reference is that of the processes up to then, and a cell whose interval is narrow takes no further
+processes; its time is told by the reference of the whole run. One thing is simpler: when processes wait, they know the
+pilots of all cells, also of those that take no further processes.
 """
 
 from collections.abc import Sequence
@@ -178,7 +179,8 @@ class Cell:
 
     def _both(self, process: int, level: float) -> tuple[float, float] | None:
         if (process, level) not in self._known:
-            calm = pilots.corrected(self.blocks[process], self.pilots[process], {pilots.CORE: level})
+            levels = {pilots.CORE: level, pilots.CLOCK: pilots.stated_at(level, PILOT)}
+            calm = pilots.corrected(self.blocks[process], self.pilots[process], levels)
             self._known[process, level] = (
                 (pilots.undisturbed(calm), min(calm)) if len(calm) >= pilots.LEAST_CALM else None
             )

@@ -39,6 +39,33 @@ def pytest_collection_finish():
     gc.unfreeze = gc.freeze  # what counts memory in this process would thaw them when it has done so
 
 
+@pytest.fixture(scope="session")
+def server():
+    """A PostgreSQL of our own, for all tests."""
+    import database
+
+    if missing := database.missing():
+        pytest.skip(missing)
+    running = database.Server()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def empty_database(server):
+    """The URL of a database that nobody has written to."""
+    return server.new()
+
+
+@pytest.fixture
+def url(empty_database):
+    """The URL of a database that is a store, without a run."""
+    from gradmark.store.connection import Address
+
+    Address(empty_database).migrate()
+    return empty_database
+
+
 @pytest.fixture
 def thawed(monkeypatch):
     """Objects as a worker has them: none is frozen, and what is thawed stays so."""

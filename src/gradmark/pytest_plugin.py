@@ -45,6 +45,7 @@ def gradmark(request: pytest.FixtureRequest) -> "Callable[..., Measurement]":
         from gradmark.measure.orchestrator import Orchestrator, begin
         from gradmark.records import Settings
         from gradmark.store import runs
+        from gradmark.store.store import open_store
         from gradmark.workloads.row import Selected
         from gradmark.workloads.selection import select
 
@@ -64,13 +65,14 @@ def gradmark(request: pytest.FixtureRequest) -> "Callable[..., Measurement]":
         cells = [cell for cell in planned.cells if cell.engine == engine]
         known = [measurement for measurement in planned.known if measurement.cell in cells]
         planned = msgspec.structs.replace(planned, cells=cells, known=known, arguments=[request.node.nodeid])
-        folder = request.config.rootpath / runs.FOLDER
-        runs.ready(folder)
+        store = open_store(request.config.rootpath / runs.FOLDER)
+        store.ready()
         with (
-            runs.Journal.begin(begin(planned), folder) as journal,
+            store.begin(begin(planned)) as journal,
             Orchestrator(journal.run, journal, known=known) as orchestrator,
         ):
             (measurement,) = orchestrator.carry_out().measurements
+        store.put_away(journal.path)
         return measurement
 
     return measure

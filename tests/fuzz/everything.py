@@ -22,6 +22,7 @@ from gradmark.gate.configuration import Configuration
 from gradmark.records import Run
 from gradmark.records.agreement import agreed
 from gradmark.records.finding import Gate
+from gradmark.records.outline import outline
 from gradmark.report.escaping.terminal import line
 from gradmark.report.exports import csv, go, json, machines, markdown
 from gradmark.report.model import sides
@@ -35,6 +36,7 @@ from gradmark.report.tables import terminal
 from gradmark.report.tables.levels import levels
 from gradmark.store import baselines
 from gradmark.store.listing import Listed
+from gradmark.store.store import open_store
 
 
 def done_with(run: Run, beside: Run) -> None:
@@ -43,7 +45,7 @@ def done_with(run: Run, beside: Run) -> None:
     _compared(beside, run)
     _compared(run, beside)
     for name in ("total", "spread", "allocations"):
-        series = histories([beside, run], name)
+        series = histories([outline(beside), outline(run)], name)
         for machine in dict.fromkeys(one.machine for one in series.series):
             list(history._lines(series, machine))
             levels(series, machine, 100)
@@ -100,5 +102,5 @@ def gated(baseline: baselines.Baseline, run: Run) -> None:
 
 def listed(run: Listed) -> None:
     """What a list shows of a file."""
-    for text in listing.lines(run, 80):
+    for text in listing.lines(run, 80, open_store()):
         line(text)

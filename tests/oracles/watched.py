@@ -17,8 +17,8 @@ def watched(sample: Sample, *, calm: int = 4, blocks: int = 4, core_ns: float = 
 
 def _phase(phase: Phase, calm: int, blocks: int, core_ns: float) -> Phase:
     pilots = [(core_ns, core_ns)] * calm + [(core_ns, core_ns * SLOW_NS / CALM_NS)] * (blocks - calm)
-    times = [min(phase.block_ns)] * blocks
-    return msgspec.structs.replace(phase, block_ns=times, pilots={"core": pilots}, reference={"core": core_ns})
+    times, reference = [min(phase.block_ns)] * blocks, dict.fromkeys(("core", "clock"), core_ns)
+    return msgspec.structs.replace(phase, block_ns=times, pilots={"core": pilots}, reference=reference)
 
 
 def all_watched(measurement: Measurement, *, calm: int = 4, blocks: int = 4, core_ns: float = CALM_NS) -> Measurement:

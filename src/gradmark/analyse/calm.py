@@ -34,12 +34,17 @@ def machine(measurements: Sequence[Measurement]) -> Machine:
     samples = [sample for m in measurements for sample in m.samples]
     seen = {word: sum(sample.watched_ns.get(word, 0.0) for sample in samples) for word in ("calm", "slow")}
     phases = [phase for sample in samples for phase in sample.phases.values() if phase.watched]
-    whole, core = sum(seen.values()), [phase.reference[CLOCK] for phase in phases if CLOCK in phase.reference]
+    whole = sum(seen.values())
     return Machine(
         calm=seen["calm"] / whole if whole else None,
         slowness=_slowness(phases),
-        core_ns=min(core, default=None),
+        core_ns=_lowest(phases, CLOCK),
+        own_ns=_lowest(phases, CORE),
     )
+
+
+def _lowest(phases: Sequence[Phase], kind: str) -> float | None:
+    return min((phase.reference[kind] for phase in phases if kind in phase.reference), default=None)
 
 
 def _slowness(phases: Sequence[Phase]) -> float | None:

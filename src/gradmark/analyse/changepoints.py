@@ -6,6 +6,7 @@ the steps that they share. `benchmarks/changes.py` shows how well this is told; 
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from gradmark.records import Record
@@ -20,6 +21,9 @@ WINDOW = 10
 DEVIATIONS = 4.0
 # So large a part of either side may lie beyond the middle: of five nights one outlier, of three none.
 ASTRAY = 0.3
+# The search for levels is quadratic in the points that it sees: a long series is searched in parts, of which the next
+# begins so many points before the end of the last. A step is judged by the points of a window, not by others.
+PART, OVERLAP = 240, 40
 # A series of more levels than up and down again, or one in two windows, is unsteady: its wandering counts as noise.
 LEVELS = 3
 # The penalty of a change point in log(n): that of the modified Bayesian criterion (Zhang and Siegmund 2007).
@@ -108,14 +112,25 @@ class _Row:
         self.unit = np.sqrt(1.0 / np.maximum(before, 1) + 1.0 / np.maximum(before[::-1], 1))
         # By the median of the differences (von Neumann), so that the steps themselves do not count.
         self.noise = 1.4826 * _median(np.abs(np.diff(self.values))) / math.sqrt(2.0)
+        self.inner = inner
         self.ends = self._ends()
-        self.contrasts = _contrasts(self.values)
         self.steady = len(self.ends) <= max(LEVELS, count / (2 * WINDOW))
+
+    @cached_property
+    def contrasts(self) -> Any:
+        """At every place the step that there would be."""
+        return _contrasts(self.values)
+
+    @cached_property
+    def usual(self) -> Any:
+        """The places that have whole windows, and what a contrast is there without the steps, in its deviations."""
+        import numpy as np
+
         flat = self.values.copy()
         for start, end in zip([0, *self.ends[:-1]], self.ends, strict=True):
             flat[start:end] -= _median(flat[start:end])
         usual = _contrasts(flat) if self.steady else self.contrasts
-        self.usual = (np.arange(count + 1)[inner], np.abs(usual[inner]) / self.unit[inner])
+        return np.arange(len(self.values) + 1)[self.inner], np.abs(usual[self.inner]) / self.unit[self.inner]
 
     def _ends(self) -> list[int]:
         """Where the levels end."""
@@ -126,10 +141,17 @@ class _Row:
             return [count]
         # Less noise than this makes no difference to what is reported.
         noise = max(self.noise, math.log1p(LEAST_STEP) / DEVIATIONS)
-        search = ruptures.KernelCPD(kernel="linear", min_size=LEAST_POINTS).fit(
-            _smooth(self.values / noise).reshape(-1, 1)
-        )
-        return [int(end) for end in search.predict(pen=PENALTY * math.log(count))]
+        smooth, ends, begin = _smooth(self.values / noise).reshape(-1, 1), set[int](), 0
+        while True:
+            end = count if count - begin <= PART + OVERLAP else begin + PART
+            search = ruptures.KernelCPD(kernel="linear", min_size=LEAST_POINTS).fit(smooth[begin:end])
+            margin = OVERLAP // 2  # what is near a cut is seen whole in the part on its other side
+            first, last = (0 if begin == 0 else begin + margin), (count if end == count else end - margin)
+            places = (begin + int(place) for place in search.predict(pen=PENALTY * math.log(count)))
+            ends.update(place for place in places if first < place <= last and place not in (begin, end))
+            if end == count:
+                return [*sorted(ends - {count}), count]
+            begin = end - OVERLAP
 
     def steps(self) -> list[Change]:
         """The ends of levels that are steps."""

@@ -1,26 +1,27 @@
-"""Histories: kept runs as series of one metric, one for each cell and machine, with their change points.
+"""Histories: kept runs as series of one metric, one for each cell and class of machine, with their change points.
 
-In: runs. Out: for each machine and way of measuring the series of its cells, and what the cells of an engine did
-together. `gradmark history` and the page both show this, so that they agree.
+In: outlines of runs. Out: for each class and way of measuring the series of its cells, and what the cells of an engine
+did together. `gradmark history` and the page both show this, so that they agree.
 """
 
+import math
 from collections.abc import Callable, Sequence
+from statistics import median
 from typing import Literal
 
 from gradmark import units
-from gradmark.analyse.changepoints import Change, changes
-from gradmark.analyse.paired import MEANING
-from gradmark.records import Cell, Number, Record, Run
-from gradmark.records.metric import LEAST_NS, Metric, metric, numbers
-from gradmark.records.times import times
+from gradmark.analyse.changepoints import WINDOW, Change, changes
+from gradmark.analyse.series import Group, groups, moved
+from gradmark.records import Cell, Number, Record
+from gradmark.records.metric import LEAST_NS, Metric, metric
+from gradmark.records.outline import Entry, Outline, number_of, value_of
 
-# Environment and settings that make a series: runs that differ in one of these are not points of one.
-MACHINE = ("cpu", "machine", "cores", "memory_bytes", "os", "python", "governor")
 # A change of the machine shows in the plain functions within so many runs of that of the engine.
 NEAR = 1
 
-# Whose doing it is that the cells of an engine move together. Functions without any engine move only with the machine.
-Cause = Literal["", "machine", "machine or engine"]
+# Whose doing it is that the cells of an engine move together. Functions without any engine, and the fixed work of
+# calibrations, move only with the machine.
+Cause = Literal["", "machine", "engine", "machine or engine"]
 
 
 class Point(Record, frozen=True, kw_only=True):
@@ -30,6 +31,8 @@ class Point(Record, frozen=True, kw_only=True):
     started: str
     number: Number
     commit: str | None = None
+    version: str = ""  # of the engine
+    speed: float | None = None  # how many times as long the machine's fixed work took as it usually does
 
 
 class ChangePoint(Record, frozen=True, kw_only=True):
@@ -41,6 +44,7 @@ class ChangePoint(Record, frozen=True, kw_only=True):
     commit: str | None = None
     cause: Cause = ""
     cells: list[str] = []  # of a change that a part of an engine's cells share: those cells
+    software: list[str] = []  # what else is not as it was in the run before: `torch: 2.12.0, 2.13.0`
 
     @property
     def step(self) -> str:
@@ -56,18 +60,20 @@ class ChangePoint(Record, frozen=True, kw_only=True):
             + {
                 "": "",
                 "machine": "the machine changed: functions without any engine moved too",
+                "engine": "the engine or its packages changed: fixed work on this machine took as long as before",
                 "machine or engine": "the machine or the engine changed: functions without any engine did not move",
             }[self.cause]
         )
 
 
 class History(Record, frozen=True, kw_only=True):
-    """The series of one cell on one machine."""
+    """The series of one cell on one class of machines."""
 
     cell: str
     row: str
     engine: str
-    machine: str
+    machine: str  # in words, with the way of measuring
+    machine_class: str  # its name
     points: list[Point]
     changes: list[ChangePoint] = []
 
@@ -89,147 +95,174 @@ class Histories(Record, frozen=True, kw_only=True):
     together: list[Together]
 
 
-def histories(runs: Sequence[Run], name: str = "total", keep: Callable[[Cell], bool] = lambda _: True) -> Histories:
-    """The series of a metric on every machine, engine by engine, oldest run first.
+def histories(
+    outlines: Sequence[Outline], name: str = "total", keep: Callable[[Cell], bool] = lambda _: True
+) -> Histories:
+    """The series of a metric on every class of machines, engine by engine, oldest run first.
 
     `keep` says which cells to give back. Change points are found in all cells of an engine, so that what is said of a
     cell does not depend on which others are shown.
     """
     entry = metric(name)
-    machines: dict[str, list[Run]] = {}
-    names: dict[tuple[object, ...], str] = {}
-    newest = ""
-    for run in sorted(runs, key=lambda run: (run.started, run.id)):
-        newest = _machine(run, names)
-        machines.setdefault(newest, []).append(run)
     series: list[History] = []
     together: list[Together] = []
-    for machine, members in machines.items():
-        rows, functions = _rows(members, [entry, metric("primal")])
-        plain = [] if entry.exact else changes(_values(functions))[1]
+    newest, started = "", ""
+    for group in groups(outlines):
+        last = group.runs[-1].heading.started
+        newest, started = (group.machine, last) if last >= started else (newest, started)
+        rows = _rows(group.runs, entry)
         for engine in dict.fromkeys(row.cell.engine for row in rows):
-            group = [row for row in rows if row.cell.engine == engine]
-            kept = [row for row in group if keep(row.cell)]
+            members = [row for row in rows if row.cell.engine == engine]
+            kept = [row for row in members if keep(row.cell)]
             if not kept:
                 continue
-            own, common = _exact_changes(group, entry, members) if entry.exact else _changes(group, members, plain)
+            own, common = (_exact_changes if entry.exact else _changes)(members, entry, group)
             if common:
-                together.append(Together(engine=engine, machine=machine, changes=common))
-            series += [
-                History(
-                    cell=row.cell.id,
-                    row=row.cell.row,
-                    engine=engine,
-                    machine=machine,
-                    points=[
-                        Point(run=run.id, started=run.started, number=number, commit=run.environment.commit)
-                        for run, number in zip(members, row.numbers, strict=True)
-                        if number is not None
-                    ],
-                    changes=own[row.cell.id],
-                )
-                for row in kept
-            ]
+                together.append(Together(engine=engine, machine=group.machine, changes=common))
+            series += [_history(row, group, own[row.id]) for row in kept]
     return Histories(metric=entry.name, newest=newest, series=series, together=together)
 
 
+def _history(row: "_Row", group: Group, own: list["ChangePoint"]) -> History:
+    points = [
+        Point(
+            run=run.heading.id,
+            started=run.heading.started,
+            number=number,
+            commit=run.heading.environment.commit,
+            version=engine_version(run, row.cell.engine),
+            speed=speed,
+        )
+        for run, entry, speed in zip(group.runs, row.entries, group.speeds, strict=True)
+        if (number := number_of(entry)) is not None
+    ]
+    return History(
+        cell=row.id,
+        row=row.cell.row,
+        engine=row.cell.engine,
+        machine=group.machine,
+        machine_class=group.machine_class.name,
+        points=points,
+        changes=own,
+    )
+
+
 class _Row:
-    """One cell over the runs of one machine; None where a run lacks it."""
+    """One cell over the runs of one group; None where a run lacks it."""
 
     def __init__(self, cell: Cell, count: int) -> None:
         self.cell = cell
-        self.numbers: list[Number | None] = [None] * count
+        self.id = cell.id
+        self.entries: list[Entry] = [None] * count
 
 
-def _rows(runs: Sequence[Run], entries: Sequence[Metric]) -> list[list[_Row]]:
-    """The rows of each metric. The numbers are those that are shown everywhere.
-
-    What failed has none, nor has a time that was lost in the harness. Two builds that were compared side by side are
-    no points of a series.
-    """
-    # Phases are asked for most, and can be had without the other metrics: a store holds many runs.
-    read = times if all(entry.phase for entry in entries) else numbers
-    rows: list[dict[str, _Row]] = [{} for _ in entries]
+def _rows(runs: Sequence[Outline], entry: Metric) -> list[_Row]:
+    """The rows of a metric. What failed has no number, nor has a time that was lost in the harness."""
+    rows: dict[str, _Row] = {}
+    planned: dict[int, list[_Row]] = {}  # by the list of cells, which runs of one plan share
     for place, run in enumerate(runs):
-        for measurement in run.measurements:
-            cell = measurement.cell
-            if measurement.status != "ok" or cell.side:
-                continue
-            known = read(measurement)
-            for entry, kept in zip(entries, rows, strict=True):
-                number = known.get(entry.name)
-                if number is not None and not (entry.timed and number.value <= LEAST_NS):
-                    kept.setdefault(cell.id, _Row(cell, len(runs))).numbers[place] = number
-    return [list(kept.values()) for kept in rows]
+        cells = run.heading.cells
+        members = planned.get(id(cells))
+        if members is None:
+            members = planned[id(cells)] = [rows.setdefault(cell.id, _Row(cell, len(runs))) for cell in cells]
+        for row, known in zip(members, run.column(entry.name), strict=True):
+            if known is not None and not (entry.timed and (value_of(known) or 0.0) <= LEAST_NS):
+                row.entries[place] = known
+    return [row for row in rows.values() if any(known is not None for known in row.entries)]
 
 
 def _values(rows: Sequence[_Row]) -> dict[str, list[float | None]]:
-    return {row.cell.id: [None if number is None else number.value for number in row.numbers] for row in rows}
+    return {row.id: [value_of(known) for known in row.entries] for row in rows}
 
 
 Changes = tuple[dict[str, list[ChangePoint]], list[ChangePoint]]
 
 
-def _changes(rows: Sequence[_Row], runs: Sequence[Run], plain: Sequence[Change]) -> Changes:
+def _changes(rows: Sequence[_Row], _entry: Metric, group: Group) -> Changes:
     """The changes of each cell that are told from noise, and those that several share."""
-
-    def point(change: Change, cause: Cause) -> ChangePoint:
-        return _point(runs[change.place], change.ratio, cause, change.rows)
+    own, common = changes(_values(rows))
+    # Whether plain functions moved is asked only where rows moved together: of a long history that takes as long again.
+    plain = changes(_values(_rows(group.runs, metric("primal"))))[1] if common else []
 
     def cause(change: Change) -> Cause:
-        moved = any(abs(other.place - change.place) <= NEAR for other in plain)
-        return "machine" if moved else "machine or engine"
+        fixed = moved(group.speeds, change.place, WINDOW)
+        if fixed is not None:
+            return "machine" if abs(math.log(fixed)) > abs(math.log(change.ratio)) / 2.0 else "engine"
+        near = any(abs(other.place - change.place) <= NEAR for other in plain)
+        return "machine" if near else "machine or engine"
 
-    own, common = changes(_values(rows))
     return (
-        {cell: [point(change, "") for change in steps] for cell, steps in own.items()},
-        [point(change, cause(change)) for change in common],
+        {cell: [_point(group.runs, c.place, c.ratio) for c in steps] for cell, steps in own.items()},
+        [_point(group.runs, c.place, c.ratio, cause(c), c.rows) for c in common],
     )
 
 
-def _exact_changes(rows: Sequence[_Row], entry: Metric, runs: Sequence[Run]) -> Changes:
+def _exact_changes(rows: Sequence[_Row], entry: Metric, group: Group) -> Changes:
     """Where an exact number leaves the level that it had, by more than the share that does not count."""
     own: dict[str, list[ChangePoint]] = {}
     for row in rows:
         points: list[ChangePoint] = []
         level: float | None = None
-        for run, number in zip(runs, row.numbers, strict=True):
-            if number is None:
+        for place, value in enumerate(map(value_of, row.entries)):
+            if value is None:
                 continue
             if level is None:
-                level = number.value
-            elif abs(number.value - level) > entry.settled * abs(level):
-                points.append(_point(run, round(number.value / level, 6) if level else None))
-                level = number.value
-        own[row.cell.id] = points
+                level = value
+            elif abs(value - level) > entry.settled * abs(level):
+                points.append(_point(group.runs, place, round(value / level, 6) if level else None))
+                level = value
+        own[row.id] = points
     return own, []
 
 
-def _point(run: Run, ratio: float | None, cause: Cause = "", cells: Sequence[str] = ()) -> ChangePoint:
-    commit = run.environment.commit
-    return ChangePoint(run=run.id, started=run.started, ratio=ratio, commit=commit, cause=cause, cells=list(cells))
+def _point(
+    runs: Sequence[Outline], place: int, ratio: float | None, cause: Cause = "", cells: Sequence[str] = ()
+) -> ChangePoint:
+    run, before = runs[place], runs[max(0, place - 1)]
+    return ChangePoint(
+        run=run.heading.id,
+        started=run.heading.started,
+        ratio=ratio,
+        commit=run.heading.environment.commit,
+        cause=cause,
+        cells=list(cells),
+        software=other_software(before, run),
+    )
 
 
-def _machine(run: Run, names: dict[tuple[object, ...], str]) -> str:
-    """What must be equal for numbers to be points of one series, in words; no two machines have the same words."""
-    here, how = run.environment, run.settings
-    key = (*(getattr(here, name) for name in MACHINE), *(getattr(how, name) for name in MEANING))
-    if key not in names:
-        words = [
-            here.cpu,
-            here.machine,
-            f"{here.cores} core{'s' * (here.cores != 1)}",
-            units.size(here.memory_bytes) if here.memory_bytes else "",
-            here.os,
-            here.python,
-            f"governor {here.governor}" if here.governor else "",
-            f"{how.threads} thread{'s' * (how.threads != 1)}",
-            f"blocks of {units.time(how.block_ns)}",
-            "" if how.pin else "not pinned",
-            "--full" if how.full else "",
-            "forked workers" if how.forked else "",
-        ]
-        name = ", ".join(word for word in words if word)
-        same = sum(other.startswith(name) for other in names.values())
-        names[key] = f"{name} ({same + 1})" if same else name
-    return names[key]
+def engine_version(run: Outline, engine: str) -> str:
+    """The version of an engine's package, `torch 2.13.0`; of an engine that has none, that of gradmark."""
+    packages = run.heading.environment.packages
+    name = engine.partition(":")[0]
+    name = name if name in packages else "gradmark"
+    return f"{name} {packages[name]}" if name in packages else ""
+
+
+class Level(Record, frozen=True, kw_only=True):
+    """What a cell took with one version of its engine."""
+
+    version: str
+    value: float  # of the middle run
+    runs: int
+    since: str
+
+
+def levels_by_version(series: History) -> list[Level]:
+    """A level for each version, in the order in which they came."""
+    points: dict[str, list[Point]] = {}
+    for point in series.points:
+        points.setdefault(point.version, []).append(point)
+    return [
+        Level(version=version, value=median(p.number.value for p in own), runs=len(own), since=own[0].started)
+        for version, own in points.items()
+    ]
+
+
+def other_software(before: Outline, after: Outline) -> list[str]:
+    """The packages that are not what they were, as `torch: 2.12.0, 2.13.0`."""
+    old, new = before.heading.environment.packages, after.heading.environment.packages
+    return [
+        f"{name}: {old.get(name, 'none')}, {new.get(name, 'none')}"
+        for name in sorted(old.keys() | new.keys())
+        if old.get(name) != new.get(name)
+    ]

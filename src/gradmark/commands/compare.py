@@ -1,16 +1,17 @@
 """`gradmark compare`: two runs, row by row, and what differs between them."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from gradmark.commands.options import store_option
 from gradmark.commands.terminal import Part, Styled, say
 
 if TYPE_CHECKING:
     from gradmark.analyse.unpaired import Change, Difference
     from gradmark.records import Cell, Comparison, Run
+    from gradmark.store.store import Store
 
 COLOURS = {"faster": "green", "slower": "red"}
 # Old, new and change with the gaps between them, then the longest verdict: what is left of 80 columns is for names.
@@ -20,6 +21,8 @@ Times: {times}.
 The change is their quotient. Slower or faster: it and the typical change of a
 process are beyond {noticed:.0f} % (with fewer than {many} processes, it is beyond {by_few:.0f} %), and
 an exact Mann-Whitney test of all processes has p ≤ {level:g}."""
+# Of two classes: a ratio that differs by less is not worth a line with --changed.
+NOTEWORTHY = 1.1
 SAME_MACHINE = "All of that must hold with the machine's own change taken off, too."
 INTERVAL = "Interval: the typical change of a process (Hodges-Lehmann)."
 
@@ -28,21 +31,21 @@ INTERVAL = "Interval: the typical change of a process (Hodges-Lehmann)."
 @click.argument("old")
 @click.argument("new", default="latest")
 @click.option("--changed", is_flag=True, help="Only rows that differ.")
-@click.option("--store", type=click.Path(path_type=Path), default=None, help="Folder of run files.")
-def command(old: str, new: str, changed: bool, store: Path | None) -> None:
+@store_option
+def command(old: str, new: str, changed: bool, store: "Store") -> None:
     """Compare two kept runs. OLD and NEW are ids, starts of ids, files, or `latest`; NEW defaults to `latest`.
 
-    Nothing is gated: two runs of different days also differ by what else the machine did. `gradmark check --against`
-    measures both sides in turns.
+    Of machines of two classes ratios are shown, never times. Nothing is gated: two runs of different days also differ
+    by what else the machine did. `gradmark check --against` measures both sides in turns.
     """
     from gradmark.analyse.calm import is_as_fast
     from gradmark.analyse.unpaired import LEVEL, MANY, NOTICED, NOTICED_BY_FEW, differences, environments
     from gradmark.analyse.unpaired import machines as change_of_machine
+    from gradmark.records.identity import class_of
     from gradmark.report.model.words import times_are
     from gradmark.store import runs
 
-    folder = store or runs.FOLDER
-    before, after = (runs.load(runs.find(name, folder, runs.SHOWN_VERBS)) for name in (old, new))
+    before, after = (store.load(store.find(name, runs.SHOWN_VERBS)) for name in (old, new))
     refuse_same(before, after)
     unlike, other = environments(before, after)
     for name, run in (("old", before), ("new", after)):
@@ -51,6 +54,10 @@ def command(old: str, new: str, changed: bool, store: Path | None) -> None:
         say(f"unlike  {text}")
     for text in other:
         say(f"differs {text}")
+    if (ours := class_of(before.environment)) != (theirs := class_of(after.environment)) and unlike:
+        say(f"old is of class {ours.name}, new of {theirs.name}")
+        across_classes(before, after, changed=changed)
+        return
     slowed = change_of_machine(before, after)
     say(f"machine {machine_line(before, after, slowed)}")
     if unlike:
@@ -76,6 +83,36 @@ def command(old: str, new: str, changed: bool, store: Path | None) -> None:
             say(SAME_MACHINE)
     if any(d.time is not None and d.time.is_interval for d in shown if _explained(d)):
         say(INTERVAL)
+
+
+def across_classes(before: "Run", after: "Run", *, changed: bool) -> None:
+    """Two classes of machines: how each engine stands on its own machine, row by row."""
+    from gradmark import units
+    from gradmark.analyse.across import standings
+    from gradmark.report.model.characters import one_line
+
+    rows = standings(before, after)
+    names = names_of([row.cell for row in rows])
+    say()
+    say(f"{'':{NAMES}}{'old':>10}{'new':>11}{'change':>10}")
+    for row in rows:
+        if changed and row.change is not None and not row.changes and 1 / NOTEWORTHY < row.change < NOTEWORTHY:
+            continue
+        name = one_line(names[row.cell.id])
+        if len(name) > NAMES:
+            say(name)
+            name = ""
+        ratios = "".join(
+            f"{'n/a' if ratio is None else f'{ratio:.3g} ×':>{width}}"
+            for ratio, width in ((row.old, 10), (row.new, 11))
+        )
+        change = units.percent(row.change) if row.change is not None else "n/a"
+        say(f"{name:{NAMES}}{ratios}{change:>10}  {one_line(row.reason) or f'× {one_line(row.base)}'}")
+        for difference in row.changes:
+            say(f"    {_changed(difference)}")
+    say()
+    say("Each run's times are multiples of what stands behind ×, on its own machine: of the engine")
+    say("that is fastest in the old run, or of the function alone where a row has one engine. Nothing is judged.")
 
 
 def machine_line(old: "Run", new: "Run", slowed: float | None) -> str:

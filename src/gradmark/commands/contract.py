@@ -26,12 +26,12 @@ def command(engines: tuple[str, ...], derivatives: tuple[DerivativeName, ...], i
     if without:
         raise click.UsageError(f"there are no promises of {with_article(without[0])}; choose gradient, jvp or hvp")
     chosen = discovery.chosen(engines or (DEFAULT_ENGINE,))
-    run, path = measure(
+    run, where = measure(
         invocation,
         lambda: invocation.plan(invocation.select(WORKLOADS), chosen, full=True, derivatives=derivatives),
     )
     verdicts = [verdict for engine in chosen for verdict in contract(run.measurements, engine)]
     print_verdicts(verdicts)
     say()
-    say(f"run file: {path}")
+    say(f"run file: {where}")
     sys.exit(exit_code(verdicts))

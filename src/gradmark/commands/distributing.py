@@ -6,13 +6,12 @@ In: what was typed, and a plan that asks machines. Out: a run for each class of 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from gradmark.commands.measuring import Invocation, command_to_resume
+from gradmark.commands.measuring import Invocation, Kept, command_to_resume
 from gradmark.commands.terminal import say
 from gradmark.errors import FleetError
 from gradmark.records import Run
@@ -53,8 +52,8 @@ def campaigns(
     fleet: Fleet,
     plan: "Callable[[Ask], Plan]",
     against: "Against | None" = None,
-) -> "Iterator[list[tuple[Campaign, Path]]]":
-    """A campaign for each class, whose run is on disk at any moment, and the file that it is in.
+) -> "Iterator[list[tuple[Campaign, Kept]]]":
+    """A campaign for each class, whose run is on disk at any moment, and where it is when it has ended.
 
     The plan is made for each class of a new run; a run that is resumed goes on with machines of its own class.
     """
@@ -62,7 +61,6 @@ def campaigns(
     from gradmark.fleet.campaign import Campaign
     from gradmark.fleet.connection import Connection, Gone
     from gradmark.fleet.dispatch import Dispatch
-    from gradmark.store import runs
 
     with contextlib.ExitStack() as stack:
         connection = stack.enter_context(Connection(fleet.address))
@@ -71,23 +69,25 @@ def campaigns(
         if against is not None:
             _refuse_lacking(connection.lacking(machines, against))
         begun: list[tuple[Journal, Plan | None]]
-        if invocation.path is not None:
-            begun = [(runs.Journal.resume(invocation.path), None)]
+        if invocation.begun is not None:
+            begun = [(invocation.store.resume(invocation.found), None)]
         else:
             begun = _begin(invocation, connection, groups, plan)
         journals = [journal for journal, _ in begun]
-        for journal in journals:
-            stack.callback(journal.close)
-        advice = "; ".join(f"go on with: {command_to_resume(journal.run, journal.path)}" for journal in journals)
+        kept = [Kept() for _ in journals]
+        for journal, where in zip(journals, kept, strict=True):
+            stack.callback(_put_away, invocation, journal, where)
+        commands = [command_to_resume(journal.run, invocation.store) for journal in journals]
+        advice = "; ".join(f"go on with: {command}" for command in commands)
         watch = stack.enter_context(progress())
         dispatch = Dispatch(connection, machines, watch, lambda text: say(text, err=True), advice)
         try:
             yield [
                 (
                     Campaign(journal.run, journal, dispatch, known=planned.known if planned else (), against=against),
-                    journal.path,
+                    where,
                 )
-                for journal, planned in begun
+                for (journal, planned), where in zip(begun, kept, strict=True)
             ]
         except KeyboardInterrupt as error:
             raise click.Abort(f"interrupted; {advice}") from error
@@ -95,17 +95,21 @@ def campaigns(
             raise FleetError(f"{error}; what was measured is kept; when it is there again, {advice}") from error
 
 
-def measure_on(invocation: Invocation, fleet: Fleet, plan: "Callable[[Ask], Plan]") -> list[tuple[Run, Path]]:
-    """Carries out a plan on machines of the fleet, or the rest of the run that is resumed."""
-    if invocation.begun is not None and invocation.begun.finished and invocation.path is not None:
-        return [(invocation.begun, invocation.path)]
+def _put_away(invocation: Invocation, journal: "Journal", kept: Kept) -> None:
+    journal.close()
+    kept.where = invocation.store.put_away(journal.path)
+
+
+def measure_on(invocation: Invocation, fleet: Fleet, plan: "Callable[[Ask], Plan]") -> list[tuple[Run, str]]:
+    """Carries out a plan on machines of the fleet, or the rest of the run that is resumed; and where it is kept."""
+    if invocation.begun is not None and invocation.begun.finished:
+        return [(invocation.begun, invocation.found)]
     with campaigns(invocation, fleet, plan) as begun:
         errands = [errand for campaign, _ in begun for errand in campaign.whole()]
-        dispatch = begun[0][0].dispatch
-        dispatch.carry_out(errands)
+        begun[0][0].dispatch.carry_out(errands)
         for campaign, _ in begun:
             campaign.finish()
-        return [(campaign.run, path) for campaign, path in begun]
+    return [(campaign.run, kept.where) for campaign, kept in begun]
 
 
 def _chosen(
@@ -131,18 +135,20 @@ def _begin(
     """A run file for each class, once all plans are made: an error leaves none."""
     from gradmark.fleet.connection import environment_of_class
     from gradmark.measure.orchestrator import begin
-    from gradmark.store import runs, sources
+    from gradmark.store import sources
 
+    invocation.store.reachable()
     plans = [plan(lambda job, members=members: connection.ask(job, members)) for _, members in groups]  # type: ignore[misc]
-    runs.ready(invocation.store)
+    invocation.store.ready()
     for (_, members), planned in zip(groups, plans, strict=True):
         _refuse_other_modules(connection, members, planned)
     begun: list[tuple[Journal, Plan | None]] = []
     for (_, members), planned in zip(groups, plans, strict=True):
         run = begin(planned)
         environment = environment_of_class(members, run.environment)
-        run = msgspec.structs.replace(run, environment=environment, sources=sources.digests(run.planned))
-        begun.append((runs.Journal.begin(run, invocation.store), planned))
+        # the usual clock is that of this machine, which measures nothing
+        run = msgspec.structs.replace(run, environment=environment, sources=sources.digests(run.planned), clock_ns=None)
+        begun.append((invocation.store.begin(run), planned))
     return begun
 
 

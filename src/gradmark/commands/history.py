@@ -2,18 +2,26 @@
 
 import datetime
 import fnmatch
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from gradmark.commands.options import store_option
 from gradmark.commands.terminal import say, say_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gradmark.analyse.histories import ChangePoint, Histories
-    from gradmark.records import Cell, Run
+    from gradmark.analyse.lastnight import Night
+    from gradmark.errors import StoreError
+    from gradmark.records import Cell
+    from gradmark.records.outline import Outline
+    from gradmark.store.store import Store
+
+
+# Machines do not begin at the same hour, and the night before must not be in it.
+NIGHT = datetime.timedelta(hours=12)
 
 
 @click.command()
@@ -24,53 +32,110 @@ if TYPE_CHECKING:
 @click.option(
     "--metric", "--phase", "name", default="total", show_default=True, help="Metric to plot: total, allocations, …"
 )
+@click.option(
+    "--on", "machine_class", metavar="CLASS", help="Only machines of this class: its name, or the start of it."
+)
+@click.option("--versions", is_flag=True, help="A level for each version of an engine, not for each run.")
+@click.option("--moved", is_flag=True, help="What moved last night, or since --since, on all classes of machines.")
 @click.option("--json", "as_json", is_flag=True, help="Print every point and change.")
-@click.option("--store", type=click.Path(path_type=Path), default=None, help="Folder of run files.")
+@store_option
 def command(
-    select: tuple[str, ...], since: datetime.datetime | None, name: str, as_json: bool, store: Path | None
+    select: tuple[str, ...],
+    since: datetime.datetime | None,
+    name: str,
+    machine_class: str | None,
+    versions: bool,
+    moved: bool,
+    as_json: bool,
+    store: "Store",
 ) -> None:
     """Show how a metric went from run to run, and where it stepped up or down.
 
-    SELECT is a workload, a suite or a glob. Runs of unlike machines are separate series. What moves all cells of an
-    engine at once is shown once, and accuses no cell.
+    SELECT is a workload, a suite or a glob. Machines of one class share a series, unless their calibrations say that
+    they are not alike. What moves all cells of an engine at once is shown once, and accuses no cell.
     """
     from gradmark.analyse.histories import histories
+    from gradmark.records.decoding import UndecodableError
     from gradmark.report.escaping.json import document
 
-    matching = histories(_runs(store, since), name, lambda cell: _selected(cell, select))
+    if moved and versions:
+        raise click.UsageError("--moved and --versions are two questions; ask one of them")
+    outlines = _of_class(_outlines(store, None if moved else since, name), machine_class)
+
+    def keep(cell: "Cell") -> bool:
+        return _selected(cell, select)
+
+    if moved:
+        from gradmark.analyse.lastnight import last_night
+
+        try:
+            night = last_night(outlines, _since(outlines, since), name, keep)
+        except UndecodableError as error:
+            raise _damaged(store, error) from error
+        if as_json:
+            say_document(document(night), "json")
+        else:
+            show_night(night)
+        return
+    try:
+        matching = histories(outlines, name, keep)
+    except UndecodableError as error:
+        raise _damaged(store, error) from error
     if not matching.series:
         _refuse_unknown(name)
     if as_json:
         say_document(document(matching), "json")
+    elif versions:
+        show_versions(matching)
     else:
         show(matching)
 
 
-def _runs(store: Path | None, since: datetime.datetime | None) -> "list[Run]":
-    """The kept runs, oldest first. A file that cannot be read is named and left out."""
+def _outlines(store: "Store", since: datetime.datetime | None, name: str) -> "list[Outline]":
+    """The kept runs without their samples, oldest first. A file that cannot be read is named and left out."""
     from gradmark.errors import StoreError
-    from gradmark.store import listing, runs
+    from gradmark.records.metric import metric
 
-    folder = store or runs.FOLDER
-    read = []
-    for kept in listing.headers(folder):
-        # When a run was started is known without reading all of it.
-        if since is not None and not kept.problem and kept.started < since.replace(tzinfo=datetime.UTC).isoformat():
-            continue
-        try:
-            read.append(_one_build(runs.load(Path(kept.path))))
-        except StoreError as error:
-            say(f"left out: {error}", err=True)
-    if not read:
-        raise StoreError(f"no run in {folder}{f' since {since:%Y-%m-%d}' if since else ''}; `gradmark run` makes one")
-    return read
+    # When a run was started is compared as text: all moments have this form.
+    known = store.outlines([metric(name).name, "primal"], f"{since:%Y-%m-%dT%H:%M:%S}" if since else "")
+    for problem in known.problems:
+        say(f"left out: {problem}", err=True)
+    if not known.outlines:
+        raise StoreError(
+            f"no run in {store.name}{f' since {since:%Y-%m-%d}' if since else ''}; `gradmark run` makes one"
+        )
+    return known.outlines
 
 
-def _one_build(run: "Run") -> "Run":
-    """Without the cells of two builds that were compared: they are no points of a series."""
-    import msgspec
+def _damaged(store: "Store", error: Exception) -> "StoreError":
+    """What is wrong where a store has numbers that are none."""
+    from gradmark.errors import StoreError
 
-    return msgspec.structs.replace(run, measurements=[m for m in run.measurements if not m.cell.side])
+    return StoreError(
+        f"the numbers in {store.name} are damaged: {error}; of a folder, remove outlines.index: it is made again"
+    )
+
+
+def _of_class(outlines: "list[Outline]", machine_class: str | None) -> "list[Outline]":
+    """The runs of one class of machines, or all."""
+    from gradmark.errors import SelectionError
+
+    if machine_class is None:
+        return outlines
+    matching = [run for run in outlines if run.machine_class.matches(machine_class)]
+    if not matching:
+        classes = sorted({run.machine_class.name for run in outlines})
+        raise SelectionError(f"no run is of a machine of class {machine_class!r}; there are: {', '.join(classes)}")
+    return matching
+
+
+def _since(outlines: "list[Outline]", since: datetime.datetime | None) -> str:
+    """When the night began that is asked for: by default half a day before the newest run."""
+    if since is not None:
+        return f"{since:%Y-%m-%dT%H:%M:%S}"
+    newest = max(run.heading.started for run in outlines)
+    begun = datetime.datetime.fromisoformat(newest) - NIGHT
+    return f"{begun:%Y-%m-%dT%H:%M:%S}"
 
 
 def _refuse_unknown(name: str) -> None:
@@ -105,16 +170,60 @@ def show(histories: "Histories") -> None:
             say(line)
 
 
+def show_versions(histories: "Histories") -> None:
+    """For each class of machines the level of each row with each version of its engine."""
+    from gradmark.analyse.histories import levels_by_version
+    from gradmark.records.metric import metric
+    from gradmark.report.model.characters import one_line, plural
+    from gradmark.units import percent, text
+
+    unit = metric(histories.metric).unit
+    for machine in dict.fromkeys(series.machine for series in histories.series):
+        say(machine)
+        for series in histories.series:
+            if series.machine == machine:
+                say(f"  {one_line(series.cell)}")
+                before = None
+                for level in levels_by_version(series):
+                    change = f"  {percent(level.value / before)}" if before else ""
+                    version = one_line(level.version) or "unknown version"
+                    runs = f"{plural(level.runs, 'run')} from {level.since}"
+                    say(f"    {version}  {text(unit, level.value)}{change}  {runs}")
+                    before = level.value
+
+
+def show_night(night: "Night") -> None:
+    """What moved: machines, then engines, then rows; each with where and what else changed."""
+    from gradmark.report.model.characters import one_line, plural
+
+    for shift in night.shifts:
+        software = f"; changed: {', '.join(map(one_line, shift.software))}" if shift.software else ""
+        match shift.whose:
+            case "machine":
+                said = f"machine  {shift.step}  all {plural(shift.of, 'row')}: {shift.known_by}; no engine is accused"
+            case "engine":
+                rows = f"{len(shift.rows)} of {plural(shift.of, 'row')}"
+                said = f"engine   {shift.step}  {one_line(shift.engine)}: {rows}{software}"
+            case _:
+                said = f"row      {shift.step}  {one_line(shift.rows[0])}@{one_line(shift.engine)}{software}"
+        say(f"{said}  on {shift.machine_class} (run {one_line(shift.run)})")
+    judged = f"{plural(night.rows, 'row')} on {night.machines} series of machines"
+    say(f"since {night.since}: {len(night.shifts) or 'no'} shift{'s' * (len(night.shifts) != 1)} in {judged}")
+    if night.unjudged:
+        say(f"{plural(night.unjudged, 'row')} not judged: fewer than four runs before")
+
+
 def _lines(histories: "Histories", machine: str) -> "Iterator[str]":
     from gradmark.records.metric import metric
-    from gradmark.report.model.characters import plural
+    from gradmark.report.model.characters import one_line, plural
     from gradmark.units import percent, text
 
     unit = metric(histories.metric).unit
     yield machine
     for group in histories.together:
         for change in group.changes if group.machine == machine else []:
-            yield f"  together on {group.engine}: {_words(change)}: {change.reason}"
+            software = f"; changed: {', '.join(map(one_line, change.software))}" if change.software else ""
+            yield f"  together on {group.engine}: {_words(change)}: {change.reason}{software}"
     for series in histories.series:
         if series.machine == machine:
             first, last = series.points[0].number.value, series.points[-1].number.value

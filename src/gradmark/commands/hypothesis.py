@@ -65,12 +65,12 @@ def command(names: tuple[str, ...], invocation: Invocation) -> None:
     from gradmark.analyse.hypotheses import judge
 
     chosen = choose(names, invocation.settings)
-    run, path = measure(invocation, lambda: planned(invocation, chosen), lambda run: unsettled(run, chosen))
+    run, where = measure(invocation, lambda: planned(invocation, chosen), lambda run: unsettled(run, chosen))
     verdicts = [judge(claim.hypothesis, own_measurements(run, claim)) for claim in chosen]
     print_verdicts(verdicts)
     show_calmness(run)
     say()
-    say(f"run file: {path}")
+    say(f"run file: {where}")
     sys.exit(exit_code(verdicts))
 
 

@@ -1,16 +1,17 @@
 """`gradmark list`: workloads, engines, runs."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from gradmark.commands.options import store_option
 from gradmark.commands.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gradmark.store.listing import Listed
+    from gradmark.store.store import Store
 
 # A list is read downwards: longer lines only move its parts away from each other.
 WIDEST = 100
@@ -22,8 +23,8 @@ NOT_RESUMED = ("pytest",)
 
 @click.command()
 @click.argument("what", type=click.Choice(["workloads", "engines", "runs", "all"]), default="all")
-@click.option("--store", type=click.Path(path_type=Path), default=None, help="Folder of run files.")
-def command(what: str, store: Path | None) -> None:
+@store_option
+def command(what: str, store: "Store") -> None:
     """Show what there is: workloads, engines, runs."""
     if what in ("workloads", "all"):
         workloads()
@@ -72,22 +73,19 @@ def engines() -> None:
         say(f"  {name:30} {state}")
 
 
-def runs(store: Path | None) -> None:
+def runs(store: "Store") -> None:
     """Kept runs, oldest first: what was run, and how far it got; a damaged file is named, not hidden."""
     import shutil
 
-    from gradmark.store import listing
-    from gradmark.store import runs as files
-
-    folder = store or files.FOLDER
     columns = min(shutil.get_terminal_size().columns, WIDEST)
-    say(f"runs in {folder} (times are UTC)")
-    for run in listing.headers(folder):
-        for line in lines(run, columns):
+    kept = store.listed()
+    say(f"runs in {store.name} (times are UTC)")
+    for run in kept:
+        for line in lines(run, columns, store):
             say(line)
 
 
-def lines(run: "Listed", columns: int) -> "Iterator[str]":
+def lines(run: "Listed", columns: int, store: "Store") -> "Iterator[str]":
     """When and how far; what on which engines; how to go on if it was interrupted."""
     from gradmark.commands.measuring import command_to_resume
     from gradmark.report.model.characters import one_line
@@ -103,7 +101,7 @@ def lines(run: "Listed", columns: int) -> "Iterator[str]":
     engines = few(run.engines, room // 2)
     yield f"      {few(run.workloads, room - len(engines))} on {engines}"
     if not (run.finished or run.running or run.verb in NOT_RESUMED):
-        yield f"      continue with: {command_to_resume(run, Path(run.path))}"
+        yield f"      continue with: {command_to_resume(run, store)}"
 
 
 def state(run: "Listed") -> str:

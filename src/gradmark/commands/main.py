@@ -27,6 +27,7 @@ VERBS = {
     "audit": "Plant known faults and show that the gate catches them.",
     "history": "Show how results changed from run to run.",
     "report": "A self-contained HTML page of one run or several.",
+    "store": "Keep runs in a database: init, copy, check.",
     "list": "Workloads, engines, runs.",
     "fleet": "Machines that measure for others: start a worker, see what is there.",
     "doctor": "Check whether this machine is fit to measure on.",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gradmark.measure.plan import Ask, Chosen, Plan
     from gradmark.measure.process import Place
     from gradmark.store.listing import Listed
+    from gradmark.store.store import Store
     from gradmark.workloads.row import Selected
 
 
@@ -34,9 +35,9 @@ class Invocation:
     verb: str
     arguments: list[str]
     settings: Settings
-    store: Path
-    begun: Run | None = None  # the run that goes on, and its file
-    path: Path | None = None
+    store: "Store"
+    begun: Run | None = None  # the run that goes on, and where the store has it
+    found: str = ""
 
     def select(self, patterns: Sequence[str], keyword: str | None = None) -> "list[Selected]":
         """What the patterns name. Files are loaded in processes of their own, under the limits of the settings."""
@@ -104,12 +105,12 @@ class MeasuringCommand(click.Command):
             context.obj = _Typed(verb, typed)
             return context
         _refuse_planning(self, context)
-        path, begun = _begun(name, verb, context.params["store"] or _default_store(), context.params["trust"])
+        found, begun = _begun(name, verb, context.params["store"], context.params["trust"])
         if not begun.finished and not _on_fleet(context, begun):
             _refuse_elsewhere(begun)
         arguments = [*begun.arguments, *_of_output(context, self)]
         context = super().make_context(info_name, arguments, parent, **extra)
-        context.obj = _Typed(verb, begun.arguments, begun, path)
+        context.obj = _Typed(verb, begun.arguments, begun, found)
         return context
 
 
@@ -118,7 +119,7 @@ class _Typed:
     verb: str
     arguments: list[str]
     begun: Run | None = None
-    path: Path | None = None
+    found: str = ""
 
 
 def _of_output(context: click.Context, command: click.Command) -> list[str]:
@@ -129,6 +130,7 @@ def _of_output(context: click.Context, command: click.Command) -> list[str]:
         if name not in OF_OUTPUT or name in ("resume", "trust") or not chosen_by_user(name, context):
             continue
         value = context.params[name]
+        value = value.option if name == "store" else value
         typed += [parameter.opts[-1]] if value is True else [parameter.opts[-1], str(value)]
     return typed
 
@@ -149,9 +151,9 @@ def measuring(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
         @click.pass_obj
         def wrapped(typed: _Typed, /, **given: Any) -> Any:
             how = {name: given.pop(name) for name in SAMPLING if name in given}
-            store = how.pop("store") or _default_store()
+            store = how.pop("store")
             del how["resume"], how["trust"]
-            invocation = Invocation(typed.verb, typed.arguments, settings_of(**how), store, typed.begun, typed.path)
+            invocation = Invocation(typed.verb, typed.arguments, settings_of(**how), store, typed.begun, typed.found)
             return function(invocation=invocation, **given)
 
         wrapped.__doc__ = function.__doc__
@@ -164,17 +166,25 @@ def measure(
     invocation: Invocation,
     plan: Callable[[], "Plan"],
     unsettled: Callable[[Run], Sequence[Cell]] | None = None,
-) -> tuple[Run, Path]:
-    """Carries out a plan, or the rest of the run that is resumed."""
-    with orchestrating(invocation, plan) as (orchestrator, path):
-        return orchestrator.carry_out(unsettled), path
+) -> tuple[Run, str]:
+    """Carries out a plan, or the rest of the run that is resumed. Gives back the run, and where it is kept."""
+    with orchestrating(invocation, plan) as (orchestrator, kept):
+        run = orchestrator.carry_out(unsettled)
+    return run, kept.where
+
+
+@dataclass
+class Kept:
+    """Where a run is kept, in words; known when it has ended."""
+
+    where: str = ""
 
 
 @contextlib.contextmanager
 def orchestrating(
     invocation: Invocation, plan: Callable[[], "Plan"], places: Mapping[str, "Place"] | None = None
-) -> Iterator[tuple["Orchestrator", Path]]:
-    """An orchestrator with progress, whose run is on disk at any moment, and the file that it is in.
+) -> Iterator[tuple["Orchestrator", Kept]]:
+    """An orchestrator with progress, whose run is on disk at any moment, and where it is when it has ended.
 
     The plan is made only for a new run. A run that is finished is opened to be shown: nothing is measured.
     """
@@ -182,47 +192,43 @@ def orchestrating(
 
     from gradmark.commands.progress import progress
     from gradmark.measure.orchestrator import Orchestrator, begin
-    from gradmark.store import runs, sources
+    from gradmark.store import sources
 
     known: Sequence[Measurement] = ()
-    if invocation.begun is not None and invocation.path is not None:
+    kept, store = Kept(invocation.found), invocation.store
+    if invocation.begun is not None:
         if invocation.begun.finished:
             with Orchestrator(invocation.begun, _refuse_event) as orchestrator:
-                yield orchestrator, invocation.path
+                yield orchestrator, kept
             return
-        journal = runs.Journal.resume(invocation.path)
+        journal = store.resume(invocation.found)
     else:
+        store.reachable()
         planned = plan()
-        runs.ready(invocation.store)
+        store.ready()
         known = planned.known
         begun = begin(planned)
         begun = msgspec.structs.replace(begun, sources=sources.digests(begun.planned))
-        journal = runs.Journal.begin(begun, invocation.store)
+        journal = store.begin(begun)
     try:
         with (
             progress() as watch,
             Orchestrator(journal.run, journal, known=known, places=places, watch=watch) as orchestrator,
         ):
-            yield orchestrator, journal.path
+            yield orchestrator, kept
     except KeyboardInterrupt as error:
-        advice = f"interrupted; go on with: {command_to_resume(journal.run, journal.path)}"
+        advice = f"interrupted; go on with: {command_to_resume(journal.run, store)}"
         raise click.Abort(advice) from error
     finally:
         journal.close()
+        kept.where = store.put_away(journal.path)
 
 
-def command_to_resume(run: "Run | Listed", path: Path) -> str:
+def command_to_resume(run: "Run | Listed", store: "Store") -> str:
     """What to type to go on with a run."""
-    folder = path.parent
-    store = "" if folder.resolve() == _default_store().resolve() else f" --store {shlex.quote(str(folder))}"
+    option = f" --store {shlex.quote(store.option)}" if store.option else ""
     words = [*run.verb.split(), "--resume", run.id]
-    return f"gradmark {shlex.join(words)}{store}"  # it is made to be pasted, and a file may name itself anything
-
-
-def _default_store() -> Path:
-    from gradmark.store import runs
-
-    return runs.FOLDER
+    return f"gradmark {shlex.join(words)}{option}"  # it is made to be pasted, and a file may name itself anything
 
 
 def _refuse_event(_event: object) -> None:
@@ -239,29 +245,30 @@ def _refuse_planning(command: click.Command, context: click.Context) -> None:
         raise click.UsageError(f"--resume continues a run as it was planned; leave out {names}", context)
 
 
-def _begun(name: str, verb: str, store: Path, trusted: bool) -> tuple[Path, Run]:
-    """The run to go on with, and its file: of this verb, and begun by this user on this machine, or trusted."""
-    from gradmark.store import listing, runs
-
+def _begun(name: str, verb: str, store: "Store", trusted: bool) -> tuple[str, Run]:
+    """The run to go on with, and where the store has it: of this verb, and begun by this user here, or trusted."""
     if name == "latest":
-        unfinished = [kept for kept in listing.headers(store) if kept.verb == verb and not kept.finished]
+        unfinished = [kept for kept in store.listed() if kept.verb == verb and not kept.finished]
         if not unfinished:
-            raise StoreError(f"no unfinished run of `gradmark {verb}` in {store}; `gradmark list runs` shows all runs")
-        path = Path(unfinished[-1].path)
-    else:
-        path = runs.find(name, store)
-    begun = runs.load(path)
+            raise StoreError(
+                f"no unfinished run of `gradmark {verb}` in {store.name}; `gradmark list runs` shows all runs"
+            )
+        name = unfinished[-1].path or unfinished[-1].id
+    found = store.find(name)
+    begun = store.load(found)
     if begun.verb == "pytest":
         raise StoreError(f"run {begun.id} was made by a test; run the test again with pytest")
     if begun.verb != verb:
         raise StoreError(
-            f"run {begun.id} was made by `gradmark {begun.verb}`; go on with: {command_to_resume(begun, path)}"
+            f"run {begun.id} was made by `gradmark {begun.verb}`; go on with: {command_to_resume(begun, store)}"
         )
+    if not begun.finished:
+        found = str(store.local(found))
     if not trusted:
-        _refuse_strange(begun, path)
+        _refuse_strange(begun, Path(found) if begun.finished and Path(found).exists() else store.local(found))
     if not begun.finished:
         _refuse_edited(begun)
-    return path, begun
+    return found, begun
 
 
 def _on_fleet(context: click.Context, begun: Run) -> bool:

@@ -42,7 +42,7 @@ def command(
     """
     chosen = discovery.chosen(engines or (DEFAULT_ENGINE,))
     rows = operators(kinds, dtypes)
-    run, path = measure(
+    run, where = measure(
         invocation, lambda: invocation.plan(rows, chosen, full=True, dtypes=dtypes, derivatives=derivatives)
     )
     for engine in chosen:
@@ -53,7 +53,7 @@ def command(
             print_operations(engine, operations(same, engine), of_tensors, derivative)
     show_calmness(run)
     say()
-    say(f"run file: {path}")
+    say(f"run file: {where}")
     sys.exit(exit_code(run))
 
 

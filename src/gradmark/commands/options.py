@@ -4,7 +4,6 @@ In: names of options. Out: a decorator that adds them, and the settings that the
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
@@ -24,6 +23,22 @@ def _positive(context: click.Context, parameter: click.Parameter, value: float) 
         raise click.BadParameter(f"expected a number above 0, got {value}", context, parameter)
     return value
 
+
+def _opened(_context: click.Context, _parameter: click.Parameter, value: str) -> Any:
+    """The store of a folder or a URL. Nothing is connected to yet; a password is refused before anything else."""
+    from gradmark.store.store import open_store
+
+    return open_store(value)
+
+
+# Of every verb that reads or writes runs.
+store_option = click.option(
+    "--store",
+    default="",
+    metavar="FOLDER|URL",
+    callback=_opened,
+    help="Where runs are: a folder, or postgresql://HOST/DATABASE. Default: .gradmark/runs.",
+)
 
 OPTIONS: dict[str, Callable[[Any], Any]] = {
     "engines": click.option(
@@ -101,9 +116,7 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
         default=False,
         help="Let workers have huge pages: large arrays are faster, and vary more. Default: no.",
     ),
-    "store": click.option(
-        "--store", type=click.Path(path_type=Path), metavar="FOLDER", help="Run files. Default: .gradmark/runs."
-    ),
+    "store": store_option,
     "fleet": click.option(
         "--fleet", metavar="ADDRESS", help="Measure on the machines of this Dask scheduler, such as tcp://host:8786."
     ),

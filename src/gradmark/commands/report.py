@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from gradmark.commands.options import store_option
 from gradmark.commands.terminal import say
 from gradmark.records import Run, Settings, Verdict
 
 if TYPE_CHECKING:
     from gradmark.analyse.hypotheses import Hypothesis
+    from gradmark.store.store import Store
 
 
 @click.command()
@@ -31,21 +33,18 @@ if TYPE_CHECKING:
     help="A Python file with hypotheses of your own, judged by what these runs measured; repeatable.",
 )
 @click.option("--open", "show", is_flag=True, help="Open it in a browser.")
-@click.option(
-    "--store", type=click.Path(path_type=Path), default=None, help="Folder of run files. Default: .gradmark/runs."
-)
-def command(names: tuple[str, ...], output: Path, own: tuple[str, ...], show: bool, store: Path | None) -> None:
+@store_option
+def command(names: tuple[str, ...], output: Path, own: tuple[str, ...], show: bool, store: "Store") -> None:
     """Write a page that shows where time and memory go: tables, plots, verdicts.
 
     RUN is an id, the start of one, a file, or `latest`, which is the default. Of several runs the page shows the newest
     measurement of each row, and the history of all. Files that cannot be read are named and left out.
     """
     from gradmark.commands.hypothesis import choose
-    from gradmark.store import runs
 
     ready(output)
     claims = [claim.hypothesis for claim in choose(own, Settings())] if own else []
-    write(load(names or ("latest",), store or runs.FOLDER), output, claims)
+    write(load(names or ("latest",), store), output, claims)
     say(f"report: {output}")
     if show:
         import webbrowser
@@ -53,16 +52,16 @@ def command(names: tuple[str, ...], output: Path, own: tuple[str, ...], show: bo
         webbrowser.open(output.resolve().as_uri())
 
 
-def load(names: Sequence[str], folder: Path) -> list[Run]:
+def load(names: Sequence[str], store: "Store") -> list[Run]:
     """The runs of these names; what cannot be read is named and left out, unless nothing else is there."""
     from gradmark.errors import StoreError
     from gradmark.store import runs
 
     loaded: list[Run] = []
     problems: list[StoreError] = []
-    for path in [runs.find(name, folder, runs.SHOWN_VERBS) for name in names]:
+    for found in [store.find(name, runs.SHOWN_VERBS) for name in names]:
         try:
-            loaded.append(runs.load(path))
+            loaded.append(store.load(found))
         except StoreError as error:
             problems.append(error)
     if not loaded:

@@ -94,14 +94,14 @@ def command(
         measured = [measure(invocation, plan, unsettled)]
     else:
         measured = distributing.measure_on(invocation, machines, plan)
-    for run, path in measured:
+    for run, where in measured:
         if len(measured) > 1:
             say(f"{class_of(run.environment).words}:", err=form != "table")
         written(run, json_file, html_file)
         show(run, form, medians=medians)
         if form == "table":
             say()
-        say(f"run file: {path}", err=form != "table")
+        say(f"run file: {where}", err=form != "table")
     sys.exit(max(exit_code(run) for run, _ in measured))
 
 

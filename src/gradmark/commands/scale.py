@@ -40,7 +40,7 @@ def command(
 
     if workload is None:
         raise click.UsageError("Missing argument 'WORKLOAD'.")
-    run, path = measure(
+    run, where = measure(
         invocation,
         lambda: invocation.plan(
             swept(invocation.select([workload]), dtypes),
@@ -68,7 +68,7 @@ def command(
     for suspect in suspected:
         say(f"suspect: {sentence(suspect)}")
     say()
-    say(f"run file: {path}")
+    say(f"run file: {where}")
     sys.exit(exit_code(run))
 
 

@@ -1,7 +1,7 @@
 """The machine: what tells it from others of its kind, beside what `environment.py` finds of every machine.
 
-In: nothing, or facts in the variable GRADMARK_MACHINE. Out: microcode, GPUs, the share of the cores that is granted, and
-an id of the machine that outlives its host name.
+In: nothing, or facts in the variable GRADMARK_MACHINE. Out: microcode, GPUs, the share of the cores that is granted,
+and an id of the machine that outlives its host name.
 """
 
 import contextlib
@@ -18,16 +18,19 @@ from typing import Annotated
 import msgspec
 
 from gradmark.errors import GradmarkError
+from gradmark.isolation.state import state_folder
 from gradmark.records.decoding import UndecodableError, decoded
 from gradmark.records.quantities import Seconds, Whole
 
-# Facts that replace what is found here, as JSON: a CI runner that is a new machine every night has the name of its pool.
+# Facts that replace what is found here, as JSON: a CI runner that is a new machine every night has its pool's name.
 VARIABLE = "GRADMARK_MACHINE"
 NAME = r"^[A-Za-z0-9._-]{1,64}$"
 # Of the id that is made of a machine's own.
 DIGITS = 12
 # What systemd, D-Bus and, in a container that has neither, this user keep of a machine.
 IDS = ("/etc/machine-id", "/var/lib/dbus/machine-id")
+# Where NVIDIA's driver shows its devices, in a container too.
+GPUS = Path("/proc/driver/nvidia/gpus")
 # A command that says who the machine is answers at once, or not at all.
 PATIENCE_S = 5.0
 UNKNOWN = "unknown"
@@ -99,10 +102,9 @@ def microcode() -> str | None:
 
 def gpus() -> list[str]:
     """GPUs with their driver: from the driver's own files, else from NVML. Both give the same names."""
-    version = re.search(r"(?:Module|Modules for \S+)\s+(\d[\d.]*)", read("/proc/driver/nvidia/version") or "")
-    folder = Path("/proc/driver/nvidia/gpus")
+    version = re.search(r"Module(?: for \S+)?\s+(\d[\d.]*)", read("/proc/driver/nvidia/version") or "")
     with contextlib.suppress(OSError):
-        named = [re.search(r"^Model:\s*(.+)$", read(path) or "", re.M) for path in folder.glob("*/information")]
+        named = [re.search(r"^Model:\s*(.+)$", read(path) or "", re.M) for path in GPUS.glob("*/information")]
         if version and any(named):
             return sorted(f"{match[1].strip()}, driver {version[1]}" for match in named if match)
     return _from_nvml()
@@ -132,7 +134,7 @@ def quota(cores: int) -> float | None:
 def _of_groups() -> list[float]:
     limits = []
     for line in (read("/proc/self/cgroup") or "").splitlines():
-        _, kinds, path = (line.split(":", 2) + ["", ""])[:3]
+        _, kinds, path = [*line.split(":", 2), "", ""][:3]
         if kinds and "cpu" not in kinds.split(","):
             continue
         parts = [part for part in path.split("/") if part]
@@ -170,9 +172,9 @@ def _of_hardware() -> str:
 
 def _kept() -> str:
     """An id of our own, made when it is first needed; nothing where none can be kept."""
-    folder = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "gradmark"
-    path = folder / "machine"
     with contextlib.suppress(OSError, RuntimeError):
+        folder = state_folder()
+        path = folder / "machine"
         if not path.exists():
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with contextlib.suppress(FileExistsError):

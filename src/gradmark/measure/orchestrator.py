@@ -17,7 +17,7 @@ from typing import Literal, Protocol, Self
 
 import msgspec
 
-from gradmark.measure import calibrating, environment
+from gradmark.measure import calibrating, environment, usual_clock
 from gradmark.measure.job import Expected, Job, Result, Usual
 from gradmark.measure.plan import Plan
 from gradmark.measure.pool import Pool
@@ -73,15 +73,17 @@ def begin(plan: Plan) -> Run:
     """A run of a plan, of which nothing is measured yet."""
     now = datetime.datetime.now(datetime.UTC)
     planned = {cell.id: cell for cell in [*plan.cells, *(m.cell for m in plan.known)]}
+    here = environment.collect()
     return Run(
         id=f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}",
         started=now.isoformat(timespec="seconds"),
-        environment=environment.collect(),
+        environment=here,
         settings=plan.settings,
         measurements=[],
         verb=plan.verb,
         arguments=list(plan.arguments),
         planned=list(planned.values()),
+        clock_ns=usual_clock.known(here),
         format_version=FORMAT_VERSION,
     )
 
@@ -157,7 +159,9 @@ class Orchestrator:
         if self.settings.instructions:
             self.count()
         self.finish()
-        return self.run
+        run = self.run
+        usual_clock.learn(run)
+        return run
 
     def _until_s(self) -> float:
         """When the time of all cells that work is spent; never, if there is no limit."""

@@ -82,7 +82,8 @@ class Machine(Record, frozen=True, kw_only=True):
 
     calm: float | None = None  # the share of the time measured in which it was calm
     slowness: float | None = None  # how many times as long work takes while it is slow; None if it never was
-    core_ns: float | None = None  # what the pilot of the core takes when it is calm
+    core_ns: float | None = None  # what the pilot of the core takes at the clock at which times are stated
+    own_ns: float | None = None  # what it took in the run's own calm moments
 
 
 class Verdict(Record, frozen=True, kw_only=True):

@@ -47,7 +47,8 @@ def levels_of(calibrations: "list[Calibration]") -> dict[str, float]:
 def speed(levels: Mapping[str, float], usual: Mapping[str, float]) -> float | None:
     """How many times as long fixed work takes as it usually does: the middle kind of those that both know.
 
-    >>> speed({"integer": 11.0, "memory": 30.0, "interpreter": 11.0}, {"integer": 10.0, "memory": 10.0, "interpreter": 10})
+    >>> usual = {"integer": 10.0, "memory": 10.0, "interpreter": 10.0}
+    >>> round(speed({"integer": 11.0, "memory": 30.0, "interpreter": 11.0}, usual), 6)
     1.1
     """
     ratios = [levels[kind] / usual[kind] for kind in levels if usual.get(kind, 0.0) > 0 and levels[kind] > 0]

@@ -86,8 +86,8 @@ class GrowingRun:
         self._begun = begun
         self._measured = {m.cell.id: m for m in begun.measurements}
         self._samples: dict[str, list[Sample]] = {m.cell.id: list(m.samples) for m in begun.measurements}
-        # What pilots take on a calm machine: of each machine, and of each cell on it.
-        self._reference: dict[str, Reference] = {}
+        # What pilots take on a calm machine: of each machine, and of each cell on it. The usual clock is the run's own.
+        self._reference: dict[str, Reference] = {"": Reference(begun.clock_ns)}
         self._references: dict[tuple[str, str], Reference] = {}
         self._machines = {environment.instance: environment for environment in begun.machines}
         self._done = dict.fromkeys(begun.done)

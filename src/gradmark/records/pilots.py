@@ -15,16 +15,21 @@ from collections.abc import Iterable, Mapping, Sequence
 # What a pilot loads: the core (integers, floating point, branches, the first cache), the last cache with the memory
 # behind it, or the clock of a device.
 CORE, MEMORY, DEVICE = "core", "memory", "device"
-# What the core's pilot takes in the middle of a run's calm moments: times are stated at the clock of these. A socket's
-# clock is at its fastest for moments only, and how fast that is differs between runs by 2 %.
+# What the core's pilot takes at the clock at which times are stated: the machine's usual one, which its first run found.
+# A busy socket's clock moves by 8 % within ten minutes, and all times with it. Without a usual clock, or with one that
+# the run's own is far from, times are stated at the run's own: that of its reference.
 CLOCK = "clock"
+# Farther apart are no two clocks of one machine as it is, but a machine that was set up anew, or throttled.
+USUAL_WITHIN = 1.15
 # A pilot that takes more than this many times its reference saw a machine that is not calm. A neighbour on the other
-# half of a physical core makes the core's pilot take 1.4 to 1.9 times as long. Below 1.1 lie the pilot's own scatter
-# (0.3 %) and a clock that a busy socket lowers, which is corrected. The memory's pilot scatters by a tenth and more
-# after a block that used much of the last cache; copies on another core make it take 1.4 to 2.5 times as long.
+# half of a physical core makes the core's pilot take 1.4 to 2 times as long. Below 1.1 lie the pilot's own scatter
+# (0.3 %) and the clock of a busy socket, which is corrected. The memory's pilot scatters by a tenth and more after a
+# block that used much of the last cache; copies on another core make it take 1.4 to 2.5 times as long.
 CALM = {CORE: 1.10, MEMORY: 1.3, DEVICE: 1.10}
 # The reference is what the fastest 2 % of all pilots of a run take: one lucky pilot does not set it, and a machine that
-# is calm for one moment in fifty is still found.
+# is calm for one moment in fifty is still found. That of the core is the middle of all that would be calm by this: the
+# fastest clock of a socket lasts for moments, and is up to 9 % above the one at which most calm pilots run. With the
+# fastest as the reference itself, half of the calm time passed for slow (a virtual Xeon, November 2026).
 REFERENCE_SHARE = 0.02
 # A process has a time if so many of its blocks were calm. Fewer may all be mistakes: a neighbour that came and went
 # between two pilots. Of blocks so long that few are timed, one is enough.
@@ -39,7 +44,8 @@ BUCKET = math.log(1.001)
 
 Pair = tuple[float, float]  # before and after a block, nanoseconds
 Pilots = Mapping[str, Sequence[Pair]]  # by what they load; as many pairs as blocks
-Levels = Mapping[str, float]  # by what they load: what a pilot takes on a calm machine, nanoseconds; and `CLOCK`
+# By what they load: what a pilot takes on a calm machine, nanoseconds; and `CLOCK`.
+Levels = Mapping[str, float]
 
 
 def is_calm(looked: Mapping[str, float], reference: Levels) -> bool:
@@ -71,7 +77,7 @@ def calm_blocks(pilots: Pilots, reference: Levels, count: int) -> list[int]:
 
 
 def corrected(block_ns: Sequence[float], pilots: Pilots, reference: Levels) -> list[float]:
-    """The calm blocks, as they would be at the clock of the run's calm moments.
+    """The calm blocks, as they would be at the clock at which times are stated.
 
     The faster of the two pilots corrects: what slowed one of them alone was no clock. Without it a clock that a busy
     socket lowers by 10 % moves every time by 10 %.
@@ -96,9 +102,13 @@ def undisturbed(calm_ns: Sequence[float]) -> float:
 
 
 class Reference:
-    """What each pilot takes when the machine is calm, from all that were seen so far. A pilot more costs a count."""
+    """What each pilot takes when the machine is calm, from all that were seen so far. A pilot more costs a count.
 
-    def __init__(self) -> None:
+    usual_ns: what the core's pilot takes at the machine's usual clock, if that is known.
+    """
+
+    def __init__(self, usual_ns: float | None = None) -> None:
+        self._usual_ns = usual_ns
         self._counts: dict[str, Counter[int]] = {}
 
     def add(self, pilots: Pilots) -> None:
@@ -114,8 +124,23 @@ class Reference:
         if CORE in levels:
             most = math.log(CALM[CORE] * levels[CORE]) / BUCKET
             calm = {bucket: count for bucket, count in self._counts[CORE].items() if bucket <= most}
-            levels[CLOCK] = level(calm, 0.5)
+            levels[CORE] = level(calm, 0.5)
+            levels[CLOCK] = stated_at(levels[CORE], self._usual_ns)
         return levels
+
+
+def stated_at(own_ns: float, usual_ns: float | None) -> float:
+    """The clock at which times are stated: the machine's usual one, unless the run's own is far from it.
+
+    >>> stated_at(7.5, 8.0), stated_at(7.5, 12.0), stated_at(7.5, None)
+    (8.0, 7.5, 7.5)
+    """
+    return usual_ns if usual_ns is not None and is_usual(own_ns, usual_ns) else own_ns
+
+
+def is_usual(own_ns: float, usual_ns: float) -> bool:
+    """Whether a run's own clock may be that of the machine as it usually is."""
+    return 1.0 / USUAL_WITHIN <= own_ns / usual_ns <= USUAL_WITHIN
 
 
 def level(counts: Mapping[int, int], share: float) -> float:

@@ -3,7 +3,7 @@
 from gradmark.records.calibration import Calibration
 from gradmark.records.cell import Cell
 from gradmark.records.measurement import Measurement
-from gradmark.records.quantities import Moment, Seconds, Version, Whole
+from gradmark.records.quantities import Moment, PilotNs, Seconds, Version, Whole
 from gradmark.records.record import Record
 
 # History of the format of run files. A reader accepts every version up to its own.
@@ -112,6 +112,8 @@ class Run(Record, frozen=True, kw_only=True):
     planned: list[Cell] = []  # all cells, measured or not yet
     finished: bool = False
     calibrations: list[Calibration] = []  # how fast its machine was when it began to time; none in older files
+    # What the core's pilot takes at the machine's usual clock, at which times are stated; None where it was not known.
+    clock_ns: PilotNs | None = None
     sources: dict[str, str] = {}  # digests of the user's files that it measures, by path; none in older files
     machines: list[Environment] = []  # of a fleet's run: those that took part, of one class; else it has only its own
     done: list[str] = []  # of a fleet's run: the cells of which nothing is left to do, by their ids

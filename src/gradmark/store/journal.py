@@ -28,7 +28,7 @@ from gradmark.records.event import (
     Sampled,
     Stopped,
 )
-from gradmark.records.quantities import Moment, Version, Whole
+from gradmark.records.quantities import Moment, PilotNs, Version, Whole
 from gradmark.store import document, reading, seal
 from gradmark.store.writing import replace, write_all
 
@@ -56,6 +56,7 @@ class Header(Record, frozen=True, kw_only=True):
     engines: list[str] = []
     workloads: list[str] = []
     sources: dict[str, str] = {}
+    clock_ns: PilotNs | None = None
 
 
 class Planned(Record, frozen=True, kw_only=True):
@@ -255,18 +256,20 @@ def header(run: Run) -> Header:
         engines=list(dict.fromkeys(cell.engine for cell in run.planned)),
         workloads=list(dict.fromkeys(cell.workload for cell in run.planned)),
         sources=run.sources,
+        clock_ns=run.clock_ns,
     )
 
 
 def lines(run: Run) -> bytes:
     """A whole run as the lines of a file."""
     progress = _Progress(msgspec.structs.replace(run, measurements=[]))
-    events: list[Event] = [
-        *(Joined(environment=machine) for machine in run.machines),
-        *(Inspected(measurement=measurement) for measurement in run.measurements),
-        *(Calibrated(calibration=calibration) for calibration in run.calibrations),
-        *([Done(cells=run.done)] if run.done else []),
-    ]
+    events: list[Event] = [Joined(environment=machine) for machine in run.machines]
+    for measurement in run.measurements:
+        events.append(Inspected(measurement=msgspec.structs.replace(measurement, samples=[])))
+        events += [Sampled(cell=measurement.cell.id, sample=sample) for sample in measurement.samples]
+    events += [Calibrated(calibration=calibration) for calibration in run.calibrations]
+    if run.done:
+        events.append(Done(cells=run.done))
     if run.finished:
         events.append(Finished())
     first = _packed(header(run), _HEADER)
@@ -351,6 +354,7 @@ def _begun(parts: list[bytes], path: Path) -> Run:
         planned=planned,
         measurements=[],
         sources=first.sources,
+        clock_ns=first.clock_ns,
         format_version=first.format_version,
     )
 

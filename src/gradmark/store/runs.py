@@ -54,7 +54,11 @@ def save(run: Run, path: Path) -> None:
 
 def load(path: Path) -> Run:
     """Reads a run file of any format."""
-    data = journal.contents(path)
+    return read(journal.contents(path), path)
+
+
+def read(data: bytes, path: Path) -> Run:
+    """The run in the bytes of a file; messages name the path."""
     return journal.read(data, path)[0] if journal.is_journal(data) else document.read(data, path)
 
 

@@ -12,6 +12,8 @@ import secrets
 import tempfile
 from pathlib import Path
 
+from gradmark.isolation.state import state_folder
+
 # Of the key. More would make nothing harder.
 KEY_BYTES = 32
 
@@ -31,12 +33,8 @@ def holds(text: bytes, sealed: str) -> bool:
 
 
 def key_file() -> Path:
-    """Where the key is: with the other things that programs keep for a user, and no repository has."""
-    if os.name == "nt":
-        folder = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    else:
-        folder = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    return folder / "gradmark" / "key"
+    """Where the key is."""
+    return state_folder() / "key"
 
 
 def _key(*, new: bool) -> bytes:

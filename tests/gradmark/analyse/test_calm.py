@@ -36,8 +36,8 @@ def test_the_share_is_of_the_blocks_of_all_processes():
 
 def test_the_machine_of_a_run():
     rows = [all_watched(measured(5.0), calm=3), all_watched(measured(7.0), calm=0)]
-    assert machine(rows) == Machine(calm=3 / 8, slowness=1.6, core_ns=10.0)
-    assert machine([all_watched(measured(5.0))]) == Machine(calm=1.0, slowness=None, core_ns=10.0)
+    assert machine(rows) == Machine(calm=3 / 8, slowness=1.6, core_ns=10.0, own_ns=10.0)
+    assert machine([all_watched(measured(5.0))]) == Machine(calm=1.0, slowness=None, core_ns=10.0, own_ns=10.0)
     assert machine([measured(5.0)]) == machine([]) == Machine()
 
 

@@ -3,15 +3,21 @@
 import msgspec
 import pytest
 
-from gradmark.analyse.histories import histories
+from gradmark.analyse import histories as module
 from gradmark.records import Cell, Environment, Measurement, Memory, Phase, Run, Sample, Settings, TapeSize
+from gradmark.records.calibration import Calibration
 from gradmark.records.metric import numbers
+from gradmark.records.outline import outline
 
 HERE = Environment(
     cpu="Z80", cores=1, memory_bytes=1 << 16, os="CP/M", python="CPython 3.11", packages={}, machine="z80"
 )
 NIGHTS = 12
 FLAT, STEP = [1.0] * NIGHTS, [1.0] * 6 + [1.2] * 6
+
+
+def histories(runs, *arguments, **more):
+    return module.histories([outline(run) for run in runs], *arguments, **more)
 
 
 def sample(**ns):
@@ -158,7 +164,7 @@ def test_unlike_machines_are_series_of_their_own():
     assert (
         found.newest
         == found.series[1].machine
-        == "Z80, z80, 1 core, 64.0 KiB, CP/M, CPython 3.11, 1 thread, blocks of 500 µs"
+        == "Z80, z80, 1 core, 1 GiB, CP/M, CPython 3.11, 1 thread, blocks of 500 µs"
     )
 
 
@@ -169,7 +175,10 @@ def test_a_full_run_is_said_as_it_is_typed():
 
 
 def test_machines_that_read_alike_are_not_one():
-    runs = [a_run(night, [measured("a", "w", 1.0)], memory_bytes=(1 << 16) + night) for night in range(2)]
+    runs = [
+        msgspec.structs.replace(a_run(night, [measured("a", "w", 1.0)]), settings=Settings(huge_pages=huge_pages))
+        for night, huge_pages in enumerate([True, False])
+    ]
     first, second = histories(runs).series
     assert second.machine == f"{first.machine} (2)"
 
@@ -187,3 +196,48 @@ def test_what_failed_was_lost_or_stood_beside_another_build_is_no_point():
 def test_no_runs():
     found = histories([])
     assert (found.series, found.together, found.newest) == ([], [], "")
+
+
+def calibrated(run, ns, instance="one"):
+    work = {kind: Phase(iterations=1, block_ns=[ns]) for kind in ("integer", "memory", "interpreter")}
+    calibration = Calibration(started=run.started, work=work)
+    environment = msgspec.structs.replace(run.environment, instance=instance)
+    return msgspec.structs.replace(run, calibrations=[calibration], environment=environment)
+
+
+def test_fixed_work_tells_a_change_of_the_machine_from_one_of_the_engine():
+    """All rows of the only engine moved at once; functions without any engine are not there to ask."""
+    runs = nights({"a": STEP})
+    slower = [calibrated(run, 100.0 * factor) for run, factor in zip(runs, STEP, strict=True)]
+    (change,) = histories(slower).together[0].changes
+    assert (change.ratio, change.cause) == (1.2, "machine")
+    steady = [calibrated(run, 100.0) for run in runs]
+    newer = [
+        msgspec.structs.replace(run, environment=msgspec.structs.replace(run.environment, packages={"numpy": "3"}))
+        if night >= 6
+        else run
+        for night, run in enumerate(steady)
+    ]
+    (change,) = histories(newer).together[0].changes
+    assert (change.cause, change.software) == ("engine", ["numpy: none, 3"])
+
+
+def test_a_slow_night_is_seen_as_such():
+    runs = [calibrated(run, 130.0 if night == 4 else 100.0) for night, run in enumerate(nights({"a": FLAT}))]
+    speeds = [round(point.speed, 6) for point in histories(runs).series[0].points]
+    assert speeds == [1.0] * 4 + [1.3] + [1.0] * 7
+
+
+def test_machines_of_one_class_that_differ_are_told_apart():
+    slow = [calibrated(run, 110.0, "slow") for run in nights({"a": FLAT}, cells=1)]
+    fast = [
+        calibrated(msgspec.structs.replace(run, id=f"{run.id}-fast"), 100.0, "fast")
+        for run in nights({"a": FLAT}, cells=1)
+    ]
+    assert sorted(series.machine.rpartition(", ")[2] for series in histories([*slow, *fast]).series) == [
+        "machine fast",
+        "machine slow",
+    ]
+    alike = [calibrated(run, 101.0, "slow") for run in slow]
+    (series,) = histories([*alike, *fast]).series
+    assert len(series.points) == 2 * NIGHTS

@@ -11,14 +11,14 @@ HERE = Environment(cpu="c", cores=2, memory_bytes=1, os="o", python="p", package
 FIVE = [1000.0, 1010.0, 1020.0, 1030.0, 1040.0]
 
 
-def measured(workload, factor=1.0, processes=5, allocations=0.0, file=None, **params):
+def measured(workload, factor=1.0, processes=5, allocations=0.0, file=None, engine="tapegrad:program", **params):
     samples = [
         Sample(process=k, phases={"total": Phase(iterations=1, block_ns=[factor * ns])}, once_ns={}, harness_ns=0.0,
                clock_ns=1.0)
         for k, ns in enumerate(FIVE[:processes])
     ]  # fmt: skip
     return Measurement(
-        cell=Cell(engine="tapegrad:program", workload=workload, suite="s", params=params, file=file),
+        cell=Cell(engine=engine, workload=workload, suite="s", params=params, file=file),
         status="ok" if samples else "crash",
         samples=samples,
         memory=Memory(allocations=allocations),
@@ -155,18 +155,39 @@ def test_unlike_runs_are_told_apart_in_words_and_not_judged(gradmark, compared, 
     other = msgspec.structs.replace(
         new,
         id="other",
-        environment=msgspec.structs.replace(HERE, cpu="another"),
+        environment=msgspec.structs.replace(HERE, python="another"),
         settings=Settings(full=True),
     )
     runs.save(other, tmp_path / "other.json")
     lines = gradmark("compare", "old", "other", "--store", tmp_path).out.splitlines()
     assert lines[2:6] == [
-        "unlike  cpu: c, another",
+        "unlike  python: p, another",
         "unlike  old is quick, new is --full",
         "machine not known: neither run has pilots",
         "Times of unlike machines or settings are shown, but not judged.",
     ]
     assert "1 not judged, 1 not in both" in lines
+
+
+def test_machines_of_two_classes_show_ratios_and_no_times(gradmark, compared, tmp_path):
+    compared([measured("w", 1.0, engine="a"), measured("w", 2.0, engine="b"), measured("v")], [])
+    old = runs.load(tmp_path / "old.jsonl")
+    new = msgspec.structs.replace(
+        old,
+        id="new",
+        environment=msgspec.structs.replace(HERE, cpu="another"),
+        measurements=[measured("w", 4.0, engine="a"), measured("w", 10.0, engine="b")],
+    )
+    runs.save(new, tmp_path / "newer.json")
+    called = gradmark("compare", "old", tmp_path / "newer.json", "--store", tmp_path)
+    assert called.code == 0
+    assert [" ".join(line.split()) for line in called.out.splitlines() if "@" in line] == [
+        "w@a 1 × 1 × +0.0 % × a",
+        "w@b 2 × 2.5 × +25.0 % × a",
+        "v@tapegrad:program n/a n/a n/a the newer run lacks it",
+    ]
+    assert " ns" not in called.out
+    assert " µs" not in called.out
 
 
 def test_a_run_that_is_not_there(gradmark, tmp_path):

@@ -12,7 +12,7 @@ from gradmark.store import runs
 @pytest.fixture
 def kept(finished, tmp_path):
     """Writes runs of four workloads, one a day, with these times; workload 3 has a factor of its own."""
-    environment = runs.load(finished).environment
+    environment = msgspec.structs.replace(runs.load(finished).environment, microcode=None, virtualisation=None)
     folder = tmp_path / ".gradmark" / "runs"
     folder.mkdir(parents=True)
 
@@ -159,3 +159,50 @@ def test_without_runs(gradmark):
         2,
         "gradmark: no run in .gradmark/runs since 2026-01-10; `gradmark run` makes one\n",
     )
+
+
+def test_one_class_of_machines(gradmark, kept):
+    kept(FLAT, cpu="6502")
+    kept(FLAT, cpu="Z80")
+    lines = gradmark("history", "w1@e", "--on", "z80").out.splitlines()
+    assert [line for line in lines if line.startswith(("6502", "Z80"))] == [lines[0]]
+    called = gradmark("history", "--on", "arm")
+    assert called.code == 2
+    assert called.err.startswith("gradmark: no run is of a machine of class 'arm'; there are: 6502-")
+
+
+def test_a_level_for_each_version(gradmark, kept):
+    kept([100.0] * 6, packages={"e": "1.0"})
+    kept([*[100.0] * 6, *[110.0] * 6][6:], packages={"e": "1.1"}, cpu="x")
+    assert gradmark("history", "w1@e", "--versions", "--on", "x").out.splitlines()[1:] == [
+        "  w1@e",
+        "    e 1.1  110 ns  6 runs from 2026-01-01T00:00:00+00:00",
+    ]
+
+
+def test_what_moved_last_night(gradmark, kept):
+    kept([*FLAT[:-1], 130.0])
+    called = gradmark("history", "--moved")
+    first, *_, last = called.out.splitlines()
+    assert first.startswith("engine   +30.0 %  e: 5 of 5 rows  on ")
+    assert last == "since 2026-01-11T12:00:00: 1 shift in 5 rows on 1 series of machines"
+    assert json.loads(gradmark("history", "--moved", "--json").out)["shifts"][0]["whose"] == "engine"
+    assert gradmark("history", "--moved", "--versions").code == 2
+
+
+def test_too_few_nights_to_judge(gradmark, kept):
+    kept(FLAT[:2])
+    assert gradmark("history", "--moved").out.splitlines() == [
+        "since 2026-01-01T12:00:00: no shifts in 0 rows on 1 series of machines",
+        "5 rows not judged: fewer than four runs before",
+    ]
+
+
+def test_a_damaged_index_is_named(gradmark, kept, tmp_path):
+    kept(FLAT[:3])
+    gradmark("history")
+    index = tmp_path / ".gradmark" / "runs" / "outlines.index"
+    index.write_text(index.read_text().replace('"total":[', '"total":["x",', 1))
+    called = gradmark("history")
+    assert called.code == 2
+    assert called.err.endswith("of a folder, remove outlines.index: it is made again\n")

@@ -14,6 +14,7 @@ from gradmark.records import Environment, Run, Settings
 from gradmark.records.event import Finished
 from gradmark.store import runs
 from gradmark.store.journal import Journal
+from gradmark.store.store import open_store
 
 QUICK = ["--processes", "1", "--no-memory"]
 # A verb, what it prints when it has come to its end, and its exit codes.
@@ -82,7 +83,7 @@ def test_an_interrupted_verb_goes_on_as_that_verb(gradmark, interrupted, monkeyp
     for measurement in whole.measurements:
         assert [s.process for s in measurement.samples] == list(range(len(measurement.samples)))
     assert printed in gradmark(*resume).out  # and a finished one is shown again
-    assert list(store.iterdir()) == [path]
+    assert list(store.glob("*.jsonl")) == [path]
 
 
 @pytest.mark.slow
@@ -179,7 +180,7 @@ def test_what_a_file_names_itself_is_no_command():
     run = Run(
         id="x; rm -rf ~", started="", environment=here, settings=Settings(), measurements=[], verb="baseline update"
     )
-    assert command_to_resume(run, runs.FOLDER / "x.jsonl") == "gradmark baseline update --resume 'x; rm -rf ~'"
+    assert command_to_resume(run, open_store()) == "gradmark baseline update --resume 'x; rm -rf ~'"
 
 
 def until_something_is_kept(process, folder):

@@ -82,6 +82,24 @@ def test_what_is_declared_replaces_what_is_found(monkeypatch):
 )
 def test_a_declaration_that_makes_no_sense(monkeypatch, text, reason):
     monkeypatch.setenv("GRADMARK_MACHINE", text)
-    with pytest.raises(GradmarkError, match="GRADMARK_MACHINE is wrong: .*known are cpu, microcode") as error:
+    with pytest.raises(GradmarkError, match=r"GRADMARK_MACHINE is wrong: .*known are cpu, microcode") as error:
         environment.collect()
     assert reason in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (builder@)",
+        "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04  Thu Feb 22 01:44:30 UTC 2024",
+    ],
+)
+def test_gpus_with_their_driver(system, monkeypatch, tmp_path, line):
+    """As the driver shows them; no library is asked."""
+    device = tmp_path / "0000:00:06.0"
+    device.mkdir()
+    (device / "information").write_text("Model: \t\t NVIDIA H200\nIRQ:   \t\t 41\n")
+    shown = {"/proc/driver/nvidia/version": line}
+    monkeypatch.setattr(machine, "GPUS", tmp_path)
+    monkeypatch.setattr(machine, "read", lambda path: shown.get(str(path)) or machine.Path(path).read_text())
+    assert machine.gpus() == ["NVIDIA H200, driver 580.159.04"]

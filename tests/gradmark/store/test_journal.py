@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from gradmark.errors import StoreError
-from gradmark.records import FORMAT_VERSION
+from gradmark.records import FORMAT_VERSION, Run
 from gradmark.records.event import GrowingRun
 from gradmark.store import journal, runs
 from gradmark.store.journal import Journal
@@ -296,3 +296,14 @@ def test_what_a_damaged_plan_lacks_is_not_lost(written, complete):
     lines[1] = lines[1].replace(b'"engine":"f"', b'"engine":"x"')
     written.write_bytes(b"".join(lines))
     assert {m.cell.id for m in runs.load(written).measurements} == {m.cell.id for m in complete.measurements}
+
+
+def test_all_that_a_run_has_is_in_its_file(begun, tmp_path):
+    """Seen: the clock at which times are stated was not, so that a run that was opened again had others."""
+    usual = {"settings", "environment", "measurements", "format_version", "planned"}
+    run = msgspec.structs.replace(begun(), measurements=[], clock_ns=12.5, sources={"a": "b"})
+    with Journal.begin(run, tmp_path) as keep:
+        again = runs.load(keep.path)
+    for field in Run.__struct_fields__:
+        if field not in usual:
+            assert getattr(again, field) == getattr(run, field), field

@@ -13,7 +13,7 @@ from gradmark.analyse.growth import Curves
 from gradmark.analyse.summary import UNSTEADY_SPREAD
 from gradmark.analyse.suspects import Suspect
 from gradmark.analyse.suspects import sentence as suspected
-from gradmark.records import Code, Record, Run, Settings, Status, Summary
+from gradmark.records import Code, Machine, Record, Run, Settings, Status, Summary
 from gradmark.records.derivative import FACTS, USUAL_DERIVATIVE
 from gradmark.records.measurement import LACKING
 from gradmark.records.metric import REGISTRY, harness_ns, metric
@@ -27,6 +27,8 @@ ULPS_LIMIT = 1000
 LEAK_LIMIT_BYTES = 1.0
 # So much of the time a machine is calm that nobody need think of it, and so little that few blocks are left.
 CALM_ENOUGH, HARDLY_CALM = 0.995, 0.2
+# By how much a run's clock must differ from the usual one to be worth a word: rows repeat within as much at best.
+CLOCK_WORTH_A_WORD = 0.01
 # A variant of an engine is named after it; nothing else says that they belong together.
 FRESH = ":fresh"
 # The engines that evaluate a function of each kind on plain numbers.
@@ -298,18 +300,28 @@ def calmness(run: Run) -> Iterator[Note]:
                 "machine: not watched by pilots, as in older runs; all blocks count as calm, at any clock speed."
             )
         return
+    clock = _clock(seen)
     if seen.calm >= CALM_ENOUGH:
-        yield _info("machine: calm all the time.")
+        yield _info(f"machine: calm all the time.{clock}")
         return
     slow = f"; when slow, work took {seen.slowness:.1f} times as long" if seen.slowness else ""
     share = f"for {100 * seen.calm:.0f} % of the time measured{slow}. Times are of calm blocks"
     if seen.calm >= HARDLY_CALM:
-        yield _info(f"machine: calm {share}.")
+        yield _info(f"machine: calm {share}.{clock}")
     else:
         yield _warning(
             f"machine: calm only {share}, of which there were few. Close other programs, or measure again later; "
-            f"{LOOK}."
+            f"{LOOK}.{clock}"
         )
+
+
+def _clock(seen: Machine) -> str:
+    """A sentence if the run's own clock was not the one at which its times are stated."""
+    if seen.own_ns is None or seen.core_ns is None or abs(seen.core_ns / seen.own_ns - 1.0) < CLOCK_WORTH_A_WORD:
+        return ""
+    percent = 100 * (seen.core_ns / seen.own_ns - 1.0)
+    speed = f"{abs(percent):.0f} % {'faster' if percent > 0 else 'slower'}"
+    return f" Its clock was {speed} than usual; times are as at its usual clock."
 
 
 def _machines(run: Run) -> Iterator[Note]:

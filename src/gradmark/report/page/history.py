@@ -1,6 +1,6 @@
 """History: every row run after run, with the levels that `gradmark history` finds.
 
-In: material. Out: one chart; a series is of one machine and way of measuring.
+In: material. Out: one chart; a series is of one class of machines and way of measuring.
 """
 
 from collections.abc import Iterator, Sequence
@@ -8,8 +8,11 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from gradmark import units
-from gradmark.analyse.histories import ChangePoint, Histories, History, histories
+from gradmark.analyse.calm import is_as_fast
+from gradmark.analyse.histories import ChangePoint, Histories, History, Point, histories
 from gradmark.records import Run, metric
+from gradmark.records.metric import Unit
+from gradmark.records.outline import outline
 from gradmark.records.times import WHOLE
 from gradmark.report.model.characters import one_line
 from gradmark.report.model.words import ON_AXIS
@@ -52,7 +55,7 @@ def _counts(runs: Sequence[Run]) -> Iterator[View]:
 
 
 def _views(runs: Sequence[Run], name: str) -> Iterator[View]:
-    kept = histories(runs, name)
+    kept = histories([outline(run, [name, "primal"]) for run in runs], name)
     rows: dict[str, list[History]] = {}
     for series in kept.series:
         rows.setdefault(series.cell, []).append(series)
@@ -93,12 +96,23 @@ def _series(series: History, kept: Histories, runs: Sequence[Run], places: dict[
     own, unit = series.machine == kept.newest, metric.metric(kept.metric).unit
     style: Style = "joined" if own else "open"
     return Series(
-        name="this machine" if own else "another machine or way of measuring",
+        name="this class of machine" if own else f"{series.machine_class}, or measured otherwise",
         x=[float(places[point.run]) for point in series.points],
         y=[short(point.number.value) for point in series.points],
         style=style,
-        text=[f"{_named(runs[places[p.run]])}: {units.text(unit, p.number.value)}" for p in series.points],
+        text=[_said(runs[places[p.run]], p, unit) for p in series.points],
     )
+
+
+def _said(run: Run, point: Point, unit: Unit) -> str:
+    """A point in words: when, how much, with which version of the engine, and how fast its machine was."""
+    speed = (
+        f"; the machine took {units.percent(point.speed)}"
+        if point.speed is not None and not is_as_fast(point.speed)
+        else ""
+    )
+    version = f", {one_line(point.version)}" if point.version else ""
+    return f"{_named(run)}: {units.text(unit, point.number.value)}{version}{speed}"
 
 
 def _levels(begun: Sequence[ChangePoint], runs: Sequence[Run], places: dict[str, int]) -> list[str]:

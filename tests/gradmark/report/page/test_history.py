@@ -4,6 +4,8 @@ import msgspec
 
 from gradmark.analyse.histories import histories
 from gradmark.records import Memory
+from gradmark.records.identity import class_of
+from gradmark.records.outline import outline
 from gradmark.report.page.history import history
 from gradmark.report.page.material import Material
 
@@ -24,7 +26,7 @@ def test_history_is_a_series_with_its_changes(make: Any) -> None:
     (view,) = chart.views
     assert view.keys == ["poly/n=10@tapegrad", "total"]
     assert [(one.name, one.style, one.x, one.y) for one in view.series] == [
-        ("this machine", "joined", list(range(12)), [100] * 6 + [200] * 6),
+        ("this class of machine", "joined", list(range(12)), [100] * 6 + [200] * 6),
         ("change", "change", [6], [200]),
     ]
     assert view.x.names[:2] == ["2026-01-01 00:00", "2026-01-02 00:00"]
@@ -36,8 +38,8 @@ def test_history_tells_other_machines_apart(make: Any) -> None:
     first = msgspec.structs.replace(first, environment=msgspec.structs.replace(first.environment, cpu="M1"))
     view = history(Material([first, second])).views[0]
     assert [(one.name, one.x) for one in view.series] == [
-        ("this machine", [1]),
-        ("another machine or way of measuring", [0]),
+        ("this class of machine", [1]),
+        (f"{class_of(first.environment).name}, or measured otherwise", [0]),
     ]
 
 
@@ -71,7 +73,10 @@ def test_changes_are_those_of_the_terminal_engine_by_engine(make: Any) -> None:
         return make.run(*rows, id=f"r{day}", started=f"2026-01-{day:02}T00:00")
 
     kept = [night(day, {"a": 100.0 if day < 7 else 200.0, "b": 50.0 if day < 7 else 80.0}) for day in range(1, 13)]
-    terminal = {series.cell: [change.run for change in series.changes] for series in histories(kept).series}
+    terminal = {
+        series.cell: [change.run for change in series.changes]
+        for series in histories([outline(run) for run in kept]).series
+    }
     drawn = {
         view.keys[0]: [f"r{int(x) + 1}" for one in view.series if one.style == "change" for x in one.x]
         for view in history(Material(kept)).views

@@ -21,7 +21,7 @@ from gradmark.errors import GradmarkError, RevisionError
 from gradmark.fleet import machine
 from gradmark.fleet.shipping import Shipment
 from gradmark.fleet.task import MESSAGE, TASK, Against, Began, Ended, Happened, Message, Task
-from gradmark.measure import environment, process
+from gradmark.measure import environment, process, usual_clock
 from gradmark.measure.job import Job, Result
 from gradmark.measure.orchestrator import Orchestrator
 from gradmark.measure.process import Place
@@ -137,7 +137,8 @@ def carry_out(
         try:
             with process.cache() as folder:
                 shipment, places = _arrival(task, Path(folder), environment.instance)
-                begun = shipment.begun(task.begun)
+                begun = shipment.begun(task.begun)  # as a run of this machine, with the clock that it usually has
+                begun = msgspec.structs.replace(begun, environment=environment, clock_ns=usual_clock.known(environment))
                 known = [msgspec.structs.replace(m, cell=shipment.arrived(m.cell)) for m in task.known]
                 with Orchestrator(begun, keep, known=known, places=places) as orchestrator:
                     _obey(task, orchestrator)

@@ -42,7 +42,7 @@ def test_a_run_on_one_class(gradmark, cluster, tmp_path):
     rows = ["expression", "poly/n=10", "reuse"]
     called = gradmark("run", *rows, "-e", "tapegrad", *QUICK, "--fleet", cluster.address, "--on", "zen", "--store", "s")
     assert called.code == 0, called.err
-    (path,) = (tmp_path / "s").iterdir()
+    (path,) = (tmp_path / "s").glob("*.jsonl")
     run = runs.load(path)
     assert broken(path, 2) == []
     assert run.environment.cpu == "Zen 3"

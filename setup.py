@@ -140,6 +140,7 @@ COMPILED = (
             extension("pattern"),
             extension("replaying"),
             extension("inlining", flags=FLAGS + JUMPS, slopes=True),
+            extension("binding", flags=FLAGS + JUMPS, slopes=True),
             extension("batching", "blocks.c"),
             extension("program", flags=FLAGS + JUMPS, slopes=True),
         ],

@@ -1,17 +1,20 @@
-"""Derivatives of the scalar engine beside their promises, and beside CasADi.
+"""Derivatives beside their promises: of programs, with CasADi; sparse ones; of tensors, with torch.func.
 
-    python benchmarks/derivatives.py [--rounds 5] [--json FILE]
+    python benchmarks/derivatives.py [--rounds 5] [--json FILE] [--against PYTHON]
 
 One process per engine, fresh in each round, rounds interleaved; what is shown is the floor, the fastest block of all
-rounds, and ratios of floors. An engine that is not installed, or cannot do the work, says so.
+rounds, and ratios of floors. An engine that is not installed, or cannot do the work, says so. The tensors are the MLP
+of `tensor.py`, one thread; rows are those of `gradmark run` that both engines have. With `--against` no other engine is
+measured, but another build of tapegrad, row by row.
 """
 
-import argparse
 import itertools
 import json
-import subprocess
 import sys
 import time
+
+import tensor
+from floors import CHECKS, arguments, builds, floor_ns, interleaved, ratio, reason, save, tell
 
 TERMS = 1000
 VARIABLES = 1000
@@ -19,8 +22,8 @@ COEFFICIENTS = [1.0 / (k + 1) for k in range(TERMS)]
 POINT = 0.999
 SPARSE = 10_000  # variables of the tridiagonal map
 DENSE = 1000  # and of the one whose dense Jacobian is measured
-BLOCK_NS = 5_000_000  # a timed block lasts at least this long
-BLOCKS = 30
+NETWORK = "MLP"
+NETWORK_ROWS = {"value": f"{NETWORK}, value", "gradient": NETWORK, "jvp": f"{NETWORK}, jvp", "hvp": f"{NETWORK}, hvp"}
 
 
 # ---- the work ----------------------------------------------------------------------------------------------------
@@ -61,25 +64,6 @@ def direction_of(count):
     return [1.0 if k % 2 == 0 else -0.5 for k in range(count)]
 
 
-def floor_ns(run):
-    """The fastest block's mean time per call, warmed up."""
-    run()
-    count, elapsed = 1, 0
-    while elapsed < BLOCK_NS:
-        count *= 2
-        start = time.perf_counter_ns()
-        for _ in range(count):
-            run()
-        elapsed = time.perf_counter_ns() - start
-    best = elapsed / count
-    for _ in range(BLOCKS):
-        start = time.perf_counter_ns()
-        for _ in range(count):
-            run()
-        best = min(best, (time.perf_counter_ns() - start) / count)
-    return best
-
-
 # ---- the engines: each gives a function without arguments for each row, that returns an array ---------------------
 
 
@@ -91,14 +75,17 @@ def tapegrad(f, count):
     tape = tapegrad.Tape()
     xs = [tape.var(x) for x in point_of(count)]
     program = tape.freeze(xs, f(xs))
-    tangent, hvp = program.tangent(), program.gradient().tangent()
-    point = numpy.array(point_of(count))
-    both = numpy.array([*point_of(count), *direction_of(count)])
+    point, both = numpy.array(point_of(count)), numpy.array([*point_of(count), *direction_of(count)])
+
+    def bound(derived, x):
+        return derived.bind(x, numpy.zeros(derived.stats().outputs))
+
+    gradient = bound(program.gradient(with_values=True), point)
     return {
-        "value": lambda: program(point),
-        "gradient": lambda: program.value_and_grad(point)[1],
-        "jvp": lambda: tangent(both),
-        "hvp": lambda: hvp(both),
+        "value": bound(program, point),
+        "gradient": lambda: gradient()[1:],
+        "jvp": bound(program.tangent(), both),
+        "hvp": bound(program.gradient().tangent(), both),
     }
 
 
@@ -136,25 +123,54 @@ def casadi(f, count):
 
 ENGINES = {"tapegrad": tapegrad, "casadi": casadi}
 TRIDIAGONAL = "tapegrad, tridiagonal"
+TENSORS = {f"{engine}, tensors": engine for engine in ("tapegrad", "torch")}
+SUITES = ("scalar", "derivatives")
+PROGRAMS, CASADI = "tapegrad:program, rows", "casadi, rows"
 
 
 # ---- one process -------------------------------------------------------------------------------------------------
 
 
-def measure(engine):
-    """The floors of one engine, in this process, and what it computed; a string where there is none."""
-    if engine == TRIDIAGONAL:
+def measure(worker):
+    """The floors of one worker, in this process, and what it computed; a string where there is none."""
+    if worker == TRIDIAGONAL:
         return measure_tridiagonal()
-    made = {}
+    if worker in (PROGRAMS, CASADI):
+        return measure_rows(worker.partition(",")[0])
+    if worker in TENSORS:
+        return tensor.measure(TENSORS[worker], NETWORK_ROWS.values())
+    floors = {}
     for name, (f, count) in WORK.items():
         try:
-            rows = ENGINES[engine](f, count)
+            rows = ENGINES[worker](f, count)
             for row in ROWS:
-                made[f"{name}, {row}"] = floor_ns(rows[row])
-                made[f"{name}, {row}, checksum"] = checksum(rows[row]())
+                floors[f"{name}, {row}"] = floor_ns(rows[row])
+                floors[f"{name}, {row}, {CHECKS}"] = checksum(rows[row]())
         except Exception as error:
-            made |= {f"{name}, {row}": f"{type(error).__name__}: {error}".splitlines()[0][:70] for row in ROWS}
-    return made
+            floors |= {f"{name}, {row}": reason(error) for row in ROWS}
+    return floors
+
+
+def measure_rows(engine):
+    """One iteration of every row of the suites, as the adapter of the engine does it."""
+    from gradmark.measure.job import Job
+    from gradmark.measure.worker.prepared import Prepared
+    from gradmark.records import Cell, Settings
+    from gradmark.records.derivative import has
+    from gradmark.workloads.lookup import built_in
+
+    floors = {}
+    for of in built_in():
+        if of.kind != "scalar" or of.suite not in SUITES:
+            continue
+        for params, derivative in itertools.product(of.points(full=False), has(of.result)):
+            cell = Cell(engine=engine, workload=of.name, suite=of.suite, params=params, derivative=derivative)
+            try:
+                session = Prepared(Job(kind="inspect", cell=cell, settings=Settings())).session
+                floors[cell.row] = floor_ns(session.total, block_ns=1e6, blocks=12)
+            except Exception as error:
+                floors[cell.row] = reason(error)
+    return floors
 
 
 def checksum(result):
@@ -198,25 +214,6 @@ def measure_tridiagonal():
 # ---- all of them -------------------------------------------------------------------------------------------------
 
 
-def spawn(engine):
-    command = [sys.executable, __file__, "--worker", engine]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        return {f"{name}, {row}": f"failed: {last[:60]}" for name in WORK for row in ROWS} | {"failed": last}
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def fastest(rounds):
-    """Per row the smallest of all rounds; a message stays a message."""
-    numbers = {}
-    for found in rounds:
-        for name, value in found.items():
-            old = numbers.get(name, value)
-            numbers[name] = min(old, value) if not isinstance(value, str) and not isinstance(old, str) else value
-    return numbers
-
-
 def show(floors):
     for name, (_, count) in WORK.items():
         print(f"\n{name}, {count} variable{'s' * (count > 1)}\n{'µs':>14}{''.join(f'{row:>12}' for row in ROWS)}")
@@ -225,13 +222,18 @@ def show(floors):
             shown = values[0] if isinstance(values[0], str) else "".join(f"{value / 1e3:12.3f}" for value in values)
             print(f"{engine:14}{shown}")
     sparse = floors[TRIDIAGONAL]
-    if "failed" in sparse:
-        print(f"\ntridiagonal map: {sparse['failed']}")
-        return
-    print(f"\ntridiagonal map of {SPARSE} variables: {sparse['entries']} entries, {sparse['colours']} colours")
-    for row in ("value", "tangent", "sparse", "preparation"):
-        print(f"{row:14}{sparse[row] / 1e3:12.1f} µs")
-    print(f"{'dense':14}{sparse['dense'] / 1e3:12.1f} µs for {DENSE} variables")
+    if isinstance(sparse, str):
+        print(f"\ntridiagonal map: {sparse}")
+    else:
+        print(f"\ntridiagonal map of {SPARSE} variables: {sparse['entries']} entries, {sparse['colours']} colours")
+        for row in ("value", "tangent", "sparse", "preparation"):
+            print(f"{row:14}{sparse[row] / 1e3:12.1f} µs")
+        print(f"{'dense':14}{sparse['dense'] / 1e3:12.1f} µs for {DENSE} variables")
+    print(f"\n{tensor.TITLES[NETWORK]}, float32\n{'µs':>14}{''.join(f'{row:>12}' for row in ROWS)}")
+    for worker, engine in TENSORS.items():
+        of = floors[worker]
+        shown = of if isinstance(of, str) else "".join(f"{of[NETWORK_ROWS[row]] / 1e3:12.1f}" for row in ROWS)
+        print(f"{engine:14}{shown}")
 
 
 def targets(floors):
@@ -252,13 +254,31 @@ def targets(floors):
             if any(isinstance(value, str) for value in values):
                 yield promise, str(values[1]), None
                 continue
-            checks = ours[f"{name}, {row}, checksum"], theirs[f"{name}, {row}, checksum"]
+            checks = ours[f"{name}, {row}, {CHECKS}"], theirs[f"{name}, {row}, {CHECKS}"]
             assert abs(checks[0] - checks[1]) <= 1e-9 * abs(checks[1]), f"{name}, {row}: {checks} differ"
             yield promise, f"{values[0] / values[1]:.2f} × its time", values[0] <= values[1]
+    yield every_row(floors[PROGRAMS], floors[CASADI])
     sparse = floors[TRIDIAGONAL]
-    if "failed" in sparse:
-        yield "tridiagonal Jacobian", sparse["failed"], None
-        return
+    if isinstance(sparse, str):
+        yield "tridiagonal Jacobian", sparse, None
+    else:
+        yield from sparse_targets(sparse)
+    yield from tensor.derivative_targets({engine: floors[worker] for worker, engine in TENSORS.items()}, NETWORK)
+
+
+def every_row(ours, theirs):
+    """What is promised of all rows that both engines have: the worst of them decides."""
+    promise = "programs: no slower than CasADi's buffer interface on every scalar row that both have"
+    if isinstance(ours, str) or isinstance(theirs, str):
+        return promise, ours if isinstance(ours, str) else theirs, None
+    times = {row: ratio(ours[row], theirs[row]) for row in ours}
+    times = {row: each for row, each in times.items() if each == each}
+    worst = max(times, key=times.__getitem__)
+    number = f"{sum(each <= 1.0 for each in times.values())} of {len(times)}, at most {times[worst]:.2f} × ({worst})"
+    return promise, number, times[worst] <= 1.0
+
+
+def sparse_targets(sparse):
     yield f"tridiagonal Jacobian of {SPARSE} variables: 3 colours", f"{sparse['colours']}", sparse["colours"] == 3
     ratio = sparse["sparse"] / sparse["tangent"]
     yield "tridiagonal Jacobian: ≤ 5 evaluations of the tangent", f"{ratio:.2f}", ratio <= 5.0
@@ -269,29 +289,23 @@ def targets(floors):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=3, help="fresh processes per engine (default 3)")
-    parser.add_argument("--json", metavar="FILE", help="also write the floors, in nanoseconds, to FILE")
-    parser.add_argument("--worker", metavar="ENGINE", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = arguments(__doc__.split("\n")[0]).parse_args()
     if options.worker:
         print(json.dumps(measure(options.worker)))
         return
-    engines = [*ENGINES, TRIDIAGONAL]
-    rounds = {engine: [] for engine in engines}
-    for number in range(options.rounds):
-        for engine in engines:
-            print(f"\rround {number + 1} of {options.rounds}: {engine:30}", end="", file=sys.stderr, flush=True)
-            rounds[engine].append(spawn(engine))
-    print(f"\r{'':60}\r", end="", file=sys.stderr)
-    floors = {engine: fastest(made) for engine, made in rounds.items()}
+    if options.against:
+        sys.exit(not builds(__file__, ["tapegrad", TRIDIAGONAL, "tapegrad, tensors"], options.against, options.rounds))
+    floors = interleaved(__file__, [*ENGINES, TRIDIAGONAL, PROGRAMS, CASADI, *TENSORS], options.rounds, environment)
+    for engine in ENGINES:
+        if isinstance(floors[engine], str):
+            floors[engine] = {f"{name}, {row}": floors[engine] for name in WORK for row in ROWS}
     show(floors)
-    print("\npromises")
-    for promise, number, kept in targets(floors):
-        print(f"{'not measured' if kept is None else 'kept' if kept else 'NOT KEPT':14}{promise}: {number}")
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump(floors, file, indent=1)
+    tell(targets(floors))
+    save(floors, options.json)
+
+
+def environment(worker):
+    return tensor.environment(worker, threads=1) if worker in TENSORS else {}
 
 
 if __name__ == "__main__":

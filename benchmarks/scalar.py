@@ -1,19 +1,20 @@
 """The scalar engine's speed, side by side with plain Python floats and with other engines.
 
-    python benchmarks/scalar.py [--rounds 5] [--json FILE]
+    python benchmarks/scalar.py [--rounds 5] [--json FILE] [--against PYTHON]
 
 One process per engine, fresh in each round, rounds interleaved; what is shown is the floor, the fastest block of all
-rounds, and ratios of floors. An engine that is not installed, or cannot do the work, says so.
+rounds, and ratios of floors. An engine that is not installed, or cannot do the work, says so. With `--against` no other
+engine is measured, but another build of tapegrad, row by row.
 """
 
-import argparse
 import json
 import math
-import subprocess
 import sys
 import time
 import timeit
 from functools import partial
+
+from floors import arguments, builds, floor_ns, interleaved, reason, save, tell
 
 TERMS = 1000
 COEFFICIENTS = [1.0 / (k + 1) for k in range(TERMS)]
@@ -21,8 +22,7 @@ SHORT = 100  # terms that engines with a recursive backward pass can do too
 POINT = 0.999
 POINTS = 4096  # of a batch
 DEPTH = 100  # applications of a function in a chain
-BLOCK_NS = 5_000_000  # a timed block lasts at least this long
-BLOCKS = 30
+STATEMENTS_NS, BLOCKS = 5e6, 30  # timeit's blocks of one statement
 
 
 # ---- the work ----------------------------------------------------------------------------------------------------
@@ -62,25 +62,6 @@ TITLES = {
     "expression": "x*x + sin(x), in a function that a function calls",
     "statement": "x*x + sin(x), written out in timeit's loop",
 }
-
-
-def floor_ns(run):
-    """The fastest block's mean time per call, warmed up."""
-    run()
-    count, elapsed = 1, 0
-    while elapsed < BLOCK_NS:
-        count *= 2
-        start = time.perf_counter_ns()
-        for _ in range(count):
-            run()
-        elapsed = time.perf_counter_ns() - start
-    best = elapsed / count
-    for _ in range(BLOCKS):
-        start = time.perf_counter_ns()
-        for _ in range(count):
-            run()
-        best = min(best, (time.perf_counter_ns() - start) / count)
-    return best
 
 
 # ---- the engines: each gives a function without arguments that returns the derivative (floats: the value) ----------
@@ -325,10 +306,6 @@ def measure(engine):
     return found
 
 
-def reason(error):
-    return f"{type(error).__name__}: {error}".splitlines()[0][:70]
-
-
 def floor_of_statement(setup, statement):
     """The fastest block's mean time per statement, its gradient checked first."""
     setup = f"x0 = {POINT}\n{setup}"
@@ -338,7 +315,7 @@ def floor_of_statement(setup, statement):
         check(float(seen["slope"]), "expression")
     timer = timeit.Timer(statement, setup, timer=time.perf_counter_ns)
     count = 1
-    while timer.timeit(count) < BLOCK_NS:
+    while timer.timeit(count) < STATEMENTS_NS:
         count *= 2
     return min(timer.repeat(BLOCKS, count)) / count
 
@@ -375,25 +352,6 @@ def measure_batch():
 
 
 # ---- all of them -------------------------------------------------------------------------------------------------
-
-
-def spawn(engine):
-    command = [sys.executable, __file__, "--worker", engine]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        return dict.fromkeys(TITLES, f"failed: {last[:60]}")
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def fastest(rounds):
-    """Per row the smallest of all rounds; a message stays a message."""
-    numbers = {}
-    for found in rounds:
-        for name, value in found.items():
-            old = numbers.get(name, value)
-            numbers[name] = min(old, value) if not isinstance(value, str) and not isinstance(old, str) else value
-    return numbers
 
 
 def show(floors):
@@ -457,32 +415,21 @@ def targets(floors):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=3, help="fresh processes per engine (default 3)")
-    parser.add_argument("--json", metavar="FILE", help="also write the floors, in nanoseconds, to FILE")
-    parser.add_argument("--worker", metavar="ENGINE", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = arguments(__doc__.split("\n")[0]).parse_args()
     if options.worker:
         print(json.dumps(measure(options.worker)))
         return
-    engines = [*ENGINES, BATCH]
-    rounds = {engine: [] for engine in engines}
-    for number in range(options.rounds):
-        for engine in engines:
-            print(f"\rround {number + 1} of {options.rounds}: {engine:30}", end="", file=sys.stderr, flush=True)
-            rounds[engine].append(spawn(engine))
-    print(f"\r{'':60}\r", end="", file=sys.stderr)
-    floors = {engine: fastest(found) for engine, found in rounds.items()}
+    ours = [engine for engine in ENGINES if engine.startswith("tapegrad")]
+    if options.against:
+        sys.exit(not builds(__file__, [*ours, BATCH], options.against, options.rounds))
+    floors = interleaved(__file__, [*ENGINES, BATCH], options.rounds)
+    floors = {engine: dict.fromkeys(TITLES, of) if isinstance(of, str) else of for engine, of in floors.items()}
     from tapegrad.scalar.batching import vector_library
 
     print(f"Python {sys.version.split()[0]}, vector maths: {vector_library()}")
     show(floors)
-    print("\npromises")
-    for promise, number, kept in targets(floors):
-        print(f"{'not measured' if kept is None else 'kept' if kept else 'NOT KEPT':14}{promise}: {number}")
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump(floors, file, indent=1)
+    tell(targets(floors))
+    save(floors, options.json)
 
 
 if __name__ == "__main__":

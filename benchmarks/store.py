@@ -123,8 +123,10 @@ def calibration(started: datetime.datetime, slow: float, draw: random.Random) ->
 
 def write(folder: Path, nights: int) -> int:
     """The run files with their index, as runs that end write them; their bytes."""
+    if folder.is_dir():
+        return sum(path.stat().st_size for path in folder.glob("*.jsonl"))
     written, lines = 0, []
-    folder.mkdir()
+    folder.mkdir(parents=True)
     for run in runs(nights):
         data = journal.lines(run)
         path = folder / f"{run.id}{journal.EXTENSION}"
@@ -188,7 +190,7 @@ def measure(folder: Path, url: str, nights: int) -> list[bool]:
     held.append(kept("the step of torch on one class is found", answers["folder"].count("together on torch") == 1))
     name = source.listed()[-1].id
     held.append(kept("a run from the database is the same, bit for bit", downloaded(target, source, name)))
-    pages = [page(store, name, folder.parent / f"{k}.html") for k, store in enumerate((url, str(folder)))]
+    pages = [page(store, name, Path(f"{k}.html")) for k, store in enumerate((url, str(folder)))]
     held.append(kept("its page is the same from both", pages[0] == pages[1]))
     print(
         f"          the database takes {size(url) / 2**20:.0f} MiB, {size(url) / count / 1024:.1f} KiB a run",
@@ -223,14 +225,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """All of it, in a temporary folder."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nights", type=int, default=NIGHTS)
-    nights = parser.parse_args(arguments).nights
+    parser.add_argument("--runs", type=Path, help="Keep the run files there, and take those that are there already.")
+    asked_for = parser.parse_args(arguments)
+    nights = asked_for.nights
     if missing := database.missing():
         sys.exit(missing)
+    folder = asked_for.runs.absolute() if asked_for.runs else None
     with tempfile.TemporaryDirectory() as name, contextlib.closing(database.Server(durable=True)) as server:
         os.chdir(name)  # what waits to be uploaded is in the current folder
         url = server.new()
         open_store(url).address.migrate()  # type: ignore[attr-defined]
-        held = measure(Path(name) / "runs", url, nights)
+        held = measure(folder or Path(name) / "runs", url, nights)
     sys.exit(0 if all(held) else 1)
 
 

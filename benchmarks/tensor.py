@@ -1,27 +1,26 @@
 """The tensor engine's speed, side by side with PyTorch eager and jax.jit.
 
-    python benchmarks/tensor.py [--rounds 5] [--threads 1] [--json FILE]
+    python benchmarks/tensor.py [--rounds 5] [--threads 1] [--json FILE] [--against PYTHON]
 
-Value and gradients of the same functions, float32, the same inputs. One process per engine, fresh in each round, rounds
-interleaved, equal threads; what is shown is the floor, the fastest block of all rounds, and ratios of floors. Peak
-memory is memray's high-water mark of one step, after others have warmed up. An engine that is not installed says so.
+Value and gradients of the same functions, float32, the same inputs; of two networks also jvp and hvp. One process per
+engine, fresh in each round, rounds interleaved, equal threads; what is shown is the floor, the fastest block of all
+rounds, and ratios of floors. Peak memory is memray's high-water mark of one step, after others have warmed up. An
+engine that is not installed says so. With `--against` no other engine is measured, but another build of tapegrad, row
+by row.
 """
 
-import argparse
 import json
 import math
 import os
-import subprocess
 import sys
 import tempfile
-import time
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+from floors import CHECKS, arguments, builds, floor_ns, interleaved, ratio, reason, save, tell
 
-BLOCK_NS = 20_000_000  # a timed block lasts at least this long
-BLOCKS = 12
+BLOCK_NS, BLOCKS = 2e7, 12
 DEPTH = 100  # primitives in a chain
 HEADS = 4
 
@@ -155,12 +154,24 @@ TITLES = {
     "cross entropy": "softmax cross-entropy 1024×1024",
 }
 PER_PRIMITIVE = {"chain mul", "chain add", "chain tanh"}
+# The networks that are differentiated otherwise too, and by what: the value alone is what a jvp is compared with.
+NETWORKS = ("MLP", "block")
+DERIVATIVES = ("value", "jvp", "hvp")
+TITLES |= {f"{name}, {what}": f"{TITLES[name]}, {what}" for name in NETWORKS for what in DERIVATIVES}
 
 
-# ---- the engines: for each row a function without arguments that gives value and gradients -----------------------
+def directions(parameters):
+    """One for each parameter, the same for every engine."""
+    draw = np.random.default_rng(1)
+    return [draw.normal(size=parameter.shape).astype(np.float32) for parameter in parameters]
 
 
-def of_tapegrad(name):
+# ---- the engines: for each row a function without arguments that gives numbers, and arrays -----------------------
+#
+# Numbers are the value, of a jvp also the tangent; arrays are the gradients or, of an hvp, the products.
+
+
+def of_tapegrad(name, what="gradient"):
     import tapegrad
     from tapegrad import tensor
 
@@ -175,14 +186,31 @@ def of_tapegrad(name):
 
     data, parameters = inputs(name)
     data = [tensor.constant(array) if array.dtype.kind == "f" else array for array in data]
-    f = WORK[name]
-    both = tapegrad.value_and_grad(lambda parameters: f(Ops, data, *parameters))
-    return partial(both, parameters)
+    along = directions(parameters)
+
+    def f(parameters):
+        return WORK[name](Ops, data, *parameters)
+
+    match what:
+        case "value":
+            return lambda: ([f(parameters)], [])
+        case "jvp":
+            return lambda: (tapegrad.jvp(f, [parameters], [along]), [])
+        case "hvp":
+            return lambda: ([], tapegrad.hvp(f, [parameters], [along])[0])
+    both = tapegrad.value_and_grad(f)
+
+    def step():
+        value, gradients = both(parameters)
+        return [value], gradients
+
+    return step
 
 
-def of_torch(name):
+def of_torch(name, what="gradient"):
     import torch
     from torch.nn import functional
+    from torch.nn.attention import SDPBackend, sdpa_kernel
 
     class Ops:
         sum, matmul, tanh, relu = torch.sum, torch.matmul, torch.tanh, torch.relu
@@ -198,21 +226,38 @@ def of_torch(name):
 
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     data, parameters = inputs(name)
+    along = [torch.tensor(array) for array in directions(parameters)]
     data = [torch.tensor(array) for array in data]
-    parameters = [torch.tensor(array, requires_grad=True) for array in parameters]
-    f = WORK[name]
+    parameters = [torch.tensor(array) for array in parameters]
+
+    def f(*parameters):
+        return WORK[name](Ops, data, *parameters)
 
     def step():
         for parameter in parameters:
             parameter.grad = None
-        value = f(Ops, data, *parameters)
+        value = f(*parameters)
         value.backward()  # into .grad: arrays of their own, as ours are; autograd.grad may give views
-        return value, [parameter.grad for parameter in parameters]
+        return [value], [parameter.grad for parameter in parameters]
 
+    def derived(transform):
+        with sdpa_kernel(SDPBackend.MATH):  # the fused kernel has neither tangents nor second derivatives
+            return transform(tuple(parameters), tuple(along))
+
+    match what:
+        case "value":
+            return lambda: ([f(*parameters)], [])
+        case "jvp":
+            return lambda: (derived(partial(torch.func.jvp, f)), [])
+        case "hvp":
+            slopes = torch.func.grad(f, argnums=tuple(range(len(parameters))))
+            return lambda: ([], derived(partial(torch.func.jvp, slopes))[1])
+    for parameter in parameters:
+        parameter.requires_grad_()
     return step
 
 
-def of_jax(name):
+def of_jax(name, what="gradient"):
     import jax
     import jax.numpy as jnp
 
@@ -240,32 +285,31 @@ def of_jax(name):
     Ops.attention, Ops.layer_norm, Ops.cross_entropy = attention, layer_norm, cross_entropy
     data, parameters = inputs(name)
     data = [jnp.asarray(array) for array in data]
+    along = [jnp.asarray(array) for array in directions(parameters)]
     parameters = [jnp.asarray(array) for array in parameters]
-    f = WORK[name]
-    both = jax.jit(jax.value_and_grad(lambda parameters: f(Ops, data, *parameters)))
-    return lambda: jax.block_until_ready(both(parameters))
+
+    def f(parameters):
+        return WORK[name](Ops, data, *parameters)
+
+    def gradient(parameters, along):  # noqa: ARG001  all have the same signature
+        value, gradients = jax.value_and_grad(f)(parameters)
+        return [value], gradients
+
+    compute = jax.jit(
+        {
+            "value": lambda parameters, along: ([f(parameters)], []),  # noqa: ARG005
+            "gradient": gradient,
+            "jvp": lambda parameters, along: (jax.jvp(f, [parameters], [along]), []),
+            "hvp": lambda parameters, along: ([], jax.jvp(jax.grad(f), [parameters], [along])[1]),
+        }[what]
+    )
+    return lambda: jax.block_until_ready(compute(parameters, along))
 
 
 ENGINES = {"tapegrad": of_tapegrad, "torch": of_torch, "jax.jit": of_jax}
 
 
 # ---- measuring ---------------------------------------------------------------------------------------------------
-
-
-def floor_ns(step):
-    """The fastest block's mean."""
-    step()
-    start = time.perf_counter_ns()
-    step()
-    once = time.perf_counter_ns() - start
-    count = max(1, BLOCK_NS // max(once, 1))
-    best = math.inf
-    for _ in range(BLOCKS):
-        start = time.perf_counter_ns()
-        for _ in range(count):
-            step()
-        best = min(best, (time.perf_counter_ns() - start) / count)
-    return best
 
 
 def peak_bytes(step):
@@ -279,51 +323,60 @@ def peak_bytes(step):
         return memray.FileReader(path).metadata.peak_memory
 
 
-def measure(engine):
-    found = {}
-    for name in WORK:
-        step = ENGINES[engine](name)
-        value, gradients = step()
-        found[f"{name}, value"] = value if isinstance(value, float) else value.item()
-        found[f"{name}, norms"] = [float(np.linalg.norm(np.asarray(g))) for g in gradients]
-        found[name] = floor_ns(step) / (DEPTH if name in PER_PRIMITIVE else 1)
-        if name == "block":
-            found["block, peak bytes"] = peak_bytes(step)
-    return found
+def measure(engine, rows=tuple(TITLES)):
+    floors = {}
+    for row in rows:
+        name, _, what = row.partition(", ")
+        try:
+            step = ENGINES[engine](name, what or "gradient")
+            numbers, arrays = step()
+        except Exception as error:  # what a build or an engine lacks
+            floors[row] = reason(error)
+            continue
+        norms = [float(np.linalg.norm(np.asarray(array))) for array in arrays]
+        floors[f"{row}, {CHECKS}"] = [[float(number) for number in numbers], norms]
+        floors[row] = floor_ns(step, BLOCK_NS, BLOCKS) / (DEPTH if name in PER_PRIMITIVE else 1)
+        if row == "block":
+            floors["block, peak bytes"] = peak_bytes(step)
+    return floors
 
 
-def spawn(engine, threads):
-    environment = {**os.environ, **{f"{name}_NUM_THREADS": str(threads) for name in ("OMP", "OPENBLAS", "MKL")}}
+def environment(engine, threads):
+    """The variables that give an engine so many threads."""
+    variables = {f"{name}_NUM_THREADS": str(threads) for name in ("OMP", "OPENBLAS", "MKL")}
     if engine == "jax.jit" and threads == 1:
-        environment["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-        environment["NPROC"] = "1"
-    command = [sys.executable, __file__, "--worker", engine]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    if done.returncode:
-        return (done.stderr.strip().splitlines() or ["no message"])[-1][:70]
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def fastest(rounds):
-    """Per row the smallest of all rounds; an engine that failed keeps its message."""
-    failed = [found for found in rounds if isinstance(found, str)]
-    if failed:
-        return failed[0]
-    return {name: rounds[0][name] if "," in name else min(found[name] for found in rounds) for name in rounds[0]}
+        variables["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+        variables["NPROC"] = "1"
+    return variables
 
 
 def agree(floors):
     """Engines that computed something else must not be compared: the first row that differs, or None."""
-    known = {engine: found for engine, found in floors.items() if not isinstance(found, str)}
-    for name in WORK:
-        for engine, found in known.items():
-            ours = known["tapegrad"]
-            same = np.allclose(found[f"{name}, value"], ours[f"{name}, value"], rtol=1e-3, atol=1e-3) and np.allclose(
-                found[f"{name}, norms"], ours[f"{name}, norms"], rtol=1e-3
-            )
+    ours = floors["tapegrad"]
+    for row in TITLES:
+        for engine, theirs in floors.items():
+            if isinstance(theirs, str) or f"{row}, {CHECKS}" not in theirs:
+                continue
+            values, norms = theirs[f"{row}, {CHECKS}"]
+            our_values, our_norms = ours[f"{row}, {CHECKS}"]
+            same = np.allclose(values, our_values, rtol=1e-3, atol=1e-3) and np.allclose(norms, our_norms, rtol=1e-3)
             if not same:
-                return f"{name}: {engine} does not agree with tapegrad"
+                return f"{row}: {engine} does not agree with tapegrad"
     return None
+
+
+def derivative_targets(floors, network):
+    """What is promised of a network's derivatives: (promise, number, kept). Also `derivatives.py` prints them."""
+    ours, torch = floors["tapegrad"], floors["torch"]
+    title = TITLES[network]
+    number = ratio(ours[f"{network}, hvp"], ours[network])
+    yield f"{title}: hvp ≤ 3 × the gradient", f"{number:.2f} ×", number <= 3.0
+    theirs = torch if isinstance(torch, str) else torch[f"{network}, hvp"]
+    if isinstance(theirs, str):
+        yield f"{title}: hvp no slower than torch.func", theirs, None
+        return
+    number = ratio(ours[f"{network}, hvp"], theirs)
+    yield f"{title}: hvp no slower than torch.func", f"{number:.2f} × its time", number <= 1.0
 
 
 def targets(floors):
@@ -332,10 +385,11 @@ def targets(floors):
 
     def beside(peer, name, bound):
         promise = f"{TITLES[name]}: " + (f"≤ {bound} × {peer}" if bound != 1 else f"faster than {peer}")
-        if isinstance(floors[peer], str):
-            return promise, floors[peer], None
-        ratio = ours[name] / floors[peer][name]
-        return promise, f"{ratio:.2f} ×", ratio <= bound
+        theirs = floors[peer] if isinstance(floors[peer], str) else floors[peer][name]
+        if isinstance(theirs, str):
+            return promise, theirs, None
+        number = ratio(ours[name], theirs)
+        return promise, f"{number:.2f} ×", number <= bound
 
     yield beside("torch", "tiny MLP", 1)
     yield beside("jax.jit", "tiny MLP", 1)
@@ -349,39 +403,32 @@ def targets(floors):
         mine, theirs = ours["block, peak bytes"], floors["torch"]["block, peak bytes"]
         number = f"{mine / theirs:.2f} × ({mine / 1e6:.1f} and {theirs / 1e6:.1f} MB)"
         yield "peak memory of the transformer block's step: ≤ torch's", number, mine <= theirs
+    yield from derivative_targets(floors, "MLP")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=3, help="fresh processes per engine (default 3)")
+    parser = arguments(__doc__.split("\n")[0])
     parser.add_argument("--threads", type=int, default=1, help="threads of every engine (default 1)")
-    parser.add_argument("--json", metavar="FILE", help="also write the floors, in nanoseconds, to FILE")
-    parser.add_argument("--worker", metavar="ENGINE", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
         print(json.dumps(measure(options.worker)))
         return
-    rounds = {engine: [] for engine in ENGINES}
-    for number in range(options.rounds):
-        for engine in ENGINES:
-            print(f"\rround {number + 1} of {options.rounds}: {engine:30}", end="", file=sys.stderr, flush=True)
-            rounds[engine].append(spawn(engine, options.threads))
-    print(f"\r{'':60}\r", end="", file=sys.stderr)
-    floors = {engine: fastest(found) for engine, found in rounds.items()}
+    variables = partial(environment, threads=options.threads)
+    if options.against:
+        os.environ.update(variables("tapegrad"))
+        sys.exit(not builds(__file__, ["tapegrad"], options.against, options.rounds))
+    floors = interleaved(__file__, list(ENGINES), options.rounds, variables)
     if isinstance(floors["tapegrad"], str):
-        sys.exit(f"tapegrad failed: {floors['tapegrad']}")
+        sys.exit(f"tapegrad {floors['tapegrad']}")
     print(f"Python {sys.version.split()[0]}, NumPy {np.__version__}, {options.threads} thread(s), µs")
     print(f"{'':42}" + "".join(f"{engine:>12}" for engine in ENGINES) + f"{'ours/torch':>14}")
-    for name, title in TITLES.items():
-        shown = [None if isinstance(found, str) else found[name] / 1e3 for found in floors.values()]
-        ratio = shown[0] / shown[1] if shown[1] else math.nan
-        print(f"{title:42}" + "".join(f"{'–' if v is None else f'{v:.1f}':>12}" for v in shown) + f"{ratio:14.2f}")
-    print("\npromises")
-    for promise, number, kept in targets(floors):
-        print(f"{'not measured' if kept is None else 'kept' if kept else 'NOT KEPT':14}{promise}: {number}")
+    for row, title in TITLES.items():
+        shown = [of if isinstance(of, str) else of[row] for of in floors.values()]
+        texts = ["–" if isinstance(floor, str) else f"{floor / 1e3:.1f}" for floor in shown]
+        print(f"{title:42}" + "".join(f"{text:>12}" for text in texts) + f"{ratio(shown[0], shown[1]):14.2f}")
+    tell(targets(floors))
     print(f"\nvalues and gradients: {agree(floors) or 'all engines agree'}")
-    if options.json:
-        Path(options.json).write_text(json.dumps(floors, indent=1))
+    save(floors, options.json)
 
 
 if __name__ == "__main__":

@@ -309,3 +309,96 @@ def test_what_a_fleet_loses_or_has_twice_is_found(script, tmp_path):
     assert any("2 times" in problem for problem in set(kills.broken(path, 1)) - before)
     path.write_bytes(b"".join(lines[:-1]))
     assert "finished: it did not come to its end" in kills.broken(path, 1)
+
+
+# --- the functions of the literature
+
+
+def test_a_derivative_that_is_off_is_said_to_be_wrong(script):
+    literature = script("literature")
+    right = literature.Line("gmm/d=2", "ADBench: gradient", 1e-9, literature.PUBLISHED)
+    assert (right.failed, right.show().split()[-1]) == (False, "ok")
+    for error in (1e-7, float("nan"), float("inf")):
+        wrong = right._replace(error=error)
+        assert (wrong.failed, wrong.show().split()[-1]) == (True, "WRONG")
+    missing = right._replace(error=None, note="no torch")
+    assert (missing.failed, missing.show().split()[-1]) == (False, "-")
+
+
+@pytest.mark.slow
+def test_a_fault_in_a_published_problem_is_found(script, monkeypatch):
+    literature = script("literature")
+    assert not any(line.failed for line in literature.by_reference("det", {"ell": 3}, "gradient"))
+    entries = literature.entries
+    monkeypatch.setattr(literature, "entries", lambda one: entries(one) * (1 + 1e-6))
+    lines = list(literature.jacobians())
+    assert [line.failed for line in lines] == [True] * 4
+
+
+def test_shapes_that_differ_are_wrong(script):
+    literature = script("literature")
+    assert literature.apart([1.0, 2.0], [1.0]) == float("inf")
+    assert literature.apart([1.0, 2.0], [1.0, 4.0]) == 0.5
+
+
+# --- floors: what the speed benchmarks share
+
+
+def test_the_fastest_of_all_processes_is_shown_and_a_message_stays_one(script):
+    fastest = script("floors").fastest
+    processes = [
+        {"poly": 3.0, "sin": "no sin", "poly, checks": 1.0},
+        {"poly": 2.0, "sin": 4.0, "poly, checks": 5.0},
+        {"poly": 2.5, "sin": 3.0, "poly, checks": 1.0},
+    ]
+    assert fastest(processes) == {"poly": 2.0, "sin": "no sin", "poly, checks": 1.0}
+    assert fastest([*processes, "failed: no memory"]) == "failed: no memory"
+
+
+def test_a_promise_is_kept_broken_or_not_measured(script, capsys):
+    tell = script("floors").tell
+    assert tell([("fast", "1.0 ×", True), ("faster than x", "x is not installed", None)])
+    assert not tell([("fast", "3.0 ×", False)])
+    assert capsys.readouterr().out.splitlines() == [
+        *("", "promises", "kept          fast: 1.0 ×", "not measured  faster than x: x is not installed"),
+        *("", "promises", "NOT KEPT      fast: 3.0 ×"),
+    ]
+
+
+def test_two_builds_are_compared_row_by_row(script, capsys, monkeypatch):
+    floors = script("floors")
+    times = {"old": iter([{"a": 100.0, "b": 100.0}, {"a": 101.0, "b": 90.0}]), "new": iter([{"a": 102.0}] * 2)}
+    asked = []
+
+    def spawn(_script, worker, python):
+        asked.append(python)
+        side = "old" if python == Path("old") else "new"
+        return next(times[side]) | ({"b": 110.0, "c": 1.0, "a, checks": 7.0} if side == "new" else {})
+
+    monkeypatch.setattr(floors, "spawn", spawn)
+    monkeypatch.setattr(floors, "_origin", str)
+    assert not floors.builds("x.py", ["w"], Path("old"), 2)
+    assert [python == Path("old") for python in asked] == [True, False, False, True]
+    assert capsys.readouterr().out.splitlines()[3:] == [
+        "       before µs      now µs  now/before   by rounds",
+        "w, a       0.100       0.102       1.020       1.015",
+        "w, b       0.090       0.110       1.222       1.161  slower",
+        "w, c  before: no such row",
+        "",
+        "promises",
+        "NOT KEPT      no row more than 3 % slower than before: 1.222 × at most",
+    ]
+
+
+def test_a_build_is_not_compared_with_itself(script):
+    floors = script("floors")
+    with pytest.raises(SystemExit, match="both have the tapegrad in"):
+        floors.builds("x.py", ["w"], Path(sys.executable), 1)
+
+
+def test_the_worst_row_decides_whether_programs_are_no_slower(script):
+    every_row = script("derivatives").every_row
+    ours = {"poly": 1.0, "sin": 3.0, "x": "no such thing"}
+    assert every_row(ours, {"poly": 2.0, "sin": 4.0, "x": 1.0})[1:] == ("2 of 2, at most 0.75 × (sin)", True)
+    assert every_row(ours, {"poly": 2.0, "sin": 2.0, "x": 1.0})[1:] == ("1 of 2, at most 1.50 × (sin)", False)
+    assert every_row(ours, "casadi is missing")[1:] == ("casadi is missing", None)

@@ -19,13 +19,14 @@ FUNCTIONAL = ["gradient", "jvp", "vjp", "jacobian", "hvp", "hessian"]
 HAVE = {
     "finite-difference": FUNCTIONAL,
     "tapegrad": FUNCTIONAL,
-    "tapegrad:program": ["gradient", "jvp", "vjp", "hvp", "sparse-jacobian", "sparse-hessian"],
+    "tapegrad:program": list(DERIVATIVES),
     "manual": ["gradient", "jvp", "hvp", "sparse-jacobian", "sparse-hessian"],
     "torch": FUNCTIONAL,
     "torch:compile": FUNCTIONAL,
     "torch:cuda": FUNCTIONAL,
     "jax": FUNCTIONAL,
     "jax:eager": FUNCTIONAL,
+    "asdex": ["gradient", "jacobian", "hessian", "sparse-jacobian", "sparse-hessian"],
     "autograd": FUNCTIONAL,
     "casadi": list(DERIVATIVES),
     "xad": ["gradient", "jvp", "vjp", "jacobian"],
@@ -48,6 +49,7 @@ CELLS = [
     for derivative in derivatives
     if derivative != "gradient" and derivative in has(named(workload)[0].result)
     if engine in adapters.TENSOR or named(workload)[0].kind == "scalar"
+    if engine != "asdex" or (derivative.startswith("sparse") and workload != "tall_map")  # the others are JAX's
 ]
 
 

@@ -3,7 +3,7 @@
 import sys
 from importlib.machinery import PathFinder
 
-PEERS = {"autograd", "casadi", "jax", "micrograd", "mygrad", "tinygrad", "torch", "xad"}
+PEERS = {"asdex", "autograd", "casadi", "jax", "micrograd", "mygrad", "tinygrad", "torch", "xad"}
 
 
 class WithoutPeers(PathFinder):

@@ -119,21 +119,22 @@ def histories(
             own, common = (_exact_changes if entry.exact else _changes)(members, entry, group)
             if common:
                 together.append(Together(engine=engine, machine=group.machine, changes=common))
-            series += [_history(row, group, own[row.id]) for row in kept]
+            versions = [engine_version(run, engine) for run in group.runs]
+            series += [_history(row, group, own[row.id], versions) for row in kept]
     return Histories(metric=entry.name, newest=newest, series=series, together=together)
 
 
-def _history(row: "_Row", group: Group, own: list["ChangePoint"]) -> History:
+def _history(row: "_Row", group: Group, own: list["ChangePoint"], versions: Sequence[str]) -> History:
     points = [
         Point(
             run=run.heading.id,
             started=run.heading.started,
             number=number,
             commit=run.heading.environment.commit,
-            version=engine_version(run, row.cell.engine),
+            version=version,
             speed=speed,
         )
-        for run, entry, speed in zip(group.runs, row.entries, group.speeds, strict=True)
+        for run, entry, speed, version in zip(group.runs, row.entries, group.speeds, versions, strict=True)
         if (number := number_of(entry)) is not None
     ]
     return History(

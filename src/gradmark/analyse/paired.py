@@ -15,7 +15,7 @@ from gradmark.records.order import interval_of_median
 
 # Settings that shift a time. The number of processes and of blocks is not here, because samples may differ in length;
 # `full` is, because files without pilots have floors, which are lower over more processes.
-MEANING = ("threads", "block_ns", "pin", "huge_pages", "full", "forked")
+MEANING = ("threads", "block_ns", "pin", "huge_pages", "data", "full", "forked")
 
 
 def rounds(measurement: Measurement, metric: Metric) -> dict[int, float]:

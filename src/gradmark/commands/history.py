@@ -54,18 +54,43 @@ def command(
     SELECT is a workload, a suite or a glob. Machines of one class share a series, unless their calibrations say that
     they are not alike. What moves all cells of an engine at once is shown once, and accuses no cell.
     """
+    from gradmark.commands.collecting import put_off
+
+    if moved and versions:
+        raise click.UsageError("--moved and --versions are two questions; ask one of them")
+    with put_off():
+        _answer(
+            select,
+            since,
+            name,
+            machine_class,
+            store,
+            what="moved" if moved else "versions" if versions else "",
+            as_json=as_json,
+        )
+
+
+def _answer(
+    select: tuple[str, ...],
+    since: datetime.datetime | None,
+    name: str,
+    machine_class: str | None,
+    store: "Store",
+    *,
+    what: str,
+    as_json: bool,
+) -> None:
+    """Reads what is kept, and shows it."""
     from gradmark.analyse.histories import histories
     from gradmark.records.decoding import UndecodableError
     from gradmark.report.escaping.json import document
 
-    if moved and versions:
-        raise click.UsageError("--moved and --versions are two questions; ask one of them")
-    outlines = _of_class(_outlines(store, None if moved else since, name), machine_class)
+    outlines = _of_class(_outlines(store, None if what == "moved" else since, name), machine_class)
 
     def keep(cell: "Cell") -> bool:
         return _selected(cell, select)
 
-    if moved:
+    if what == "moved":
         from gradmark.analyse.lastnight import last_night
 
         try:
@@ -85,7 +110,7 @@ def command(
         _refuse_unknown(name)
     if as_json:
         say_document(document(matching), "json")
-    elif versions:
+    elif what == "versions":
         show_versions(matching)
     else:
         show(matching)
@@ -97,7 +122,7 @@ def _outlines(store: "Store", since: datetime.datetime | None, name: str) -> "li
     from gradmark.records.metric import metric
 
     # When a run was started is compared as text: all moments have this form.
-    known = store.outlines([metric(name).name, "primal"], f"{since:%Y-%m-%dT%H:%M:%S}" if since else "")
+    known = store.outlines([metric(name).name], f"{since:%Y-%m-%dT%H:%M:%S}" if since else "")
     for problem in known.problems:
         say(f"left out: {problem}", err=True)
     if not known.outlines:

@@ -1,5 +1,7 @@
 """`gradmark list`: workloads, engines, runs."""
 
+import shutil
+import textwrap
 from typing import TYPE_CHECKING
 
 import click
@@ -8,13 +10,16 @@ from gradmark.commands.options import store_option
 from gradmark.commands.terminal import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from gradmark.records import DerivativeName
     from gradmark.store.listing import Listed
     from gradmark.store.store import Store
 
 # A list is read downwards: longer lines only move its parts away from each other.
 WIDEST = 100
+# Of what belongs to the line above.
+INDENT = " " * 6
 # The longest verb.
 VERB = len("hypothesis")
 # A test goes on by running it again.
@@ -53,7 +58,7 @@ def _quoted(value: object) -> str:
 
 
 def engines() -> None:
-    """Which can be imported here, and what the others lack. Each is asked in a process of its own."""
+    """Which can be imported here, with their derivatives, and what the others lack. Each is asked in a process."""
     from gradmark.commands.progress import working
     from gradmark.engines import discovery
     from gradmark.measure import plan, process
@@ -71,13 +76,36 @@ def engines() -> None:
         else:
             state = f"missing: {surveyed.missing[name]}"
         say(f"  {name:30} {state}")
+        if can is not None and can.gradients and not can.absent:
+            room = _columns() - len(INDENT)
+            for line in textwrap.wrap(by_mode(can.derivatives), room, break_on_hyphens=False):
+                say(f"{INDENT}{line}")
+
+
+def by_mode(derivatives: "Mapping[DerivativeName, str]") -> str:
+    """The derivatives of an engine, those of one mode together.
+
+    >>> by_mode({"gradient": "rev", "jvp": "fwd", "vjp": "rev", "hvp": "fwd-over-rev"})
+    'gradient, vjp (rev); jvp (fwd); hvp (fwd-over-rev)'
+    >>> by_mode({"gradient": ""})
+    'gradient'
+    """
+    from gradmark.report.model.characters import one_line
+
+    modes: dict[str, list[str]] = {}
+    for name, mode in derivatives.items():
+        modes.setdefault(mode, []).append(name)
+    return "; ".join(", ".join(names) + (f" ({one_line(mode)})" if mode else "") for mode, names in modes.items())
+
+
+def _columns() -> int:
+    """How wide a list may be."""
+    return min(shutil.get_terminal_size().columns, WIDEST)
 
 
 def runs(store: "Store") -> None:
     """Kept runs, oldest first: what was run, and how far it got; a damaged file is named, not hidden."""
-    import shutil
-
-    columns = min(shutil.get_terminal_size().columns, WIDEST)
+    columns = _columns()
     kept = store.listed()
     say(f"runs in {store.name} (times are UTC)")
     for run in kept:
@@ -92,16 +120,16 @@ def lines(run: "Listed", columns: int, store: "Store") -> "Iterator[str]":
 
     if run.problem:
         yield f"  {one_line(run.id)}  unreadable"
-        yield f"      {one_line(run.problem)}"
+        yield f"{INDENT}{one_line(run.problem)}"
         return
     when = run.started[:16].replace("T", " ")
     verb = one_line(run.verb).partition(" ")[0]  # of `baseline` only `update` measures
     yield f"  {one_line(run.id)}  {when}  {verb:{VERB}}  {state(run)}"
-    room = columns - len("      " + " on ")
+    room = columns - len(INDENT + " on ")
     engines = few(run.engines, room // 2)
-    yield f"      {few(run.workloads, room - len(engines))} on {engines}"
+    yield f"{INDENT}{few(run.workloads, room - len(engines))} on {engines}"
     if not (run.finished or run.running or run.verb in NOT_RESUMED):
-        yield f"      continue with: {command_to_resume(run, store)}"
+        yield f"{INDENT}continue with: {command_to_resume(run, store)}"
 
 
 def state(run: "Listed") -> str:

@@ -18,6 +18,10 @@ PROCESSES, MOST_PROCESSES, BLOCKS, CELL_S = 9, 60, 10, 2.0
 PROCESSES_OF_FULL, MOST_PROCESSES_OF_FULL, BLOCKS_OF_FULL, CELL_S_OF_FULL = 15, 60, 20, 8.0
 
 
+def _text(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str:
+    return value or ""
+
+
 def _positive(context: click.Context, parameter: click.Parameter, value: float) -> float:
     if not 0.0 < value < 1e6:  # nan is not
         raise click.BadParameter(f"expected a number above 0, got {value}", context, parameter)
@@ -116,6 +120,13 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
         default=False,
         help="Let workers have huge pages: large arrays are faster, and vary more. Default: no.",
     ),
+    "data": click.option(
+        "--data",
+        type=click.Path(exists=True, file_okay=False, resolve_path=True),
+        callback=_text,
+        metavar="FOLDER",
+        help="Published inputs for the literature suite: the folder `data` of ADBench.",
+    ),
     "store": store_option,
     "fleet": click.option(
         "--fleet", metavar="ADDRESS", help="Measure on the machines of this Dask scheduler, such as tcp://host:8786."
@@ -135,7 +146,7 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
         help="With --resume: also a run that you did not begin on this machine; it says what is run.",
     ),
 }
-HOW = ("seed", "threads", "timeout", "memory_limit", "pin", "huge_pages", "store", "resume", "trust")
+HOW = ("seed", "threads", "timeout", "memory_limit", "pin", "huge_pages", "data", "store", "resume", "trust")
 ON_FLEET = ("fleet", "on", "each_class")
 SAMPLING = ("quick", "processes", "memory", "instructions", *HOW)
 # Options that change what becomes of a run, not the run: they may be given with --resume.

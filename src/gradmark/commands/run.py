@@ -68,7 +68,7 @@ def command(
 
     def plan(ask: Ask | None = None) -> Plan:
         asked = engines or (DEFAULT_ENGINE,)
-        settings = fewer(invocation.settings, len(discovery.chosen(asked)))
+        settings = fewer(invocation.settings, len(discovery.chosen(asked, derivatives)))
         rows = invocation.select(select, keyword)
         return invocation.plan(
             rows,

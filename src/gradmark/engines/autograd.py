@@ -1,6 +1,7 @@
 """HIPS autograd: NumPy's functions, traced anew in each forward."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import prod
 from types import ModuleType
 from typing import Any
@@ -41,7 +42,15 @@ GRADIENT = Derivative()
 def operations(kind: str) -> ModuleType:
     """autograd's own functions where it has them with a derivative."""
     names = [name for name in (SCALAR_FUNCTIONS if kind == "scalar" else TENSOR_FUNCTIONS) if name not in LACKING]
-    return namespace({**same_names(anp, names), **composed(anp), **OTHERS}, "autograd")
+    ops = namespace({**same_names(anp, names), **composed(anp), **OTHERS}, "autograd")
+
+    def gradient_of(f: Any, xs: Any, mode: str) -> list[Any]:
+        if mode == "reverse":
+            return list(autograd.grad(lambda point: f(ops, *point))(tuple(xs)))
+        return [autograd.make_jvp(partial(f, ops), argnum=place)(*xs)(1.0)[1] for place in range(len(xs))]
+
+    ops.gradient_of = gradient_of  # type: ignore[attr-defined]
+    return ops
 
 
 class Autograd:

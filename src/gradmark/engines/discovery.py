@@ -6,7 +6,7 @@ In: a built-in name, `package.module:Class`, or the name of an entry point. Out:
 import importlib
 import inspect
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, cast
 
@@ -19,6 +19,7 @@ from gradmark.errors import (
     NoSuchModuleError,
     SelectionError,
 )
+from gradmark.records.derivative import SPARSE_ONES, DerivativeName
 from gradmark.workloads.lookup import where_it_failed
 
 BUILT_IN = {
@@ -37,6 +38,7 @@ BUILT_IN = {
     "torch:cuda": "gradmark.engines.torch:TorchCuda",
     "jax": "gradmark.engines.jax:Jax",
     "jax:eager": "gradmark.engines.jax:JaxEager",
+    "asdex": "gradmark.engines.asdex:Asdex",
     "autograd": "gradmark.engines.autograd:Autograd",
     "mygrad": "gradmark.engines.mygrad:MyGrad",
     "casadi": "gradmark.engines.casadi:Casadi",
@@ -45,12 +47,14 @@ BUILT_IN = {
     "tinygrad": "gradmark.engines.tinygrad:Tinygrad",
 }
 # Engines that are packages of others: an optional extra, never imported before somebody asks for one.
-PEERS = ("torch", "jax", "autograd", "mygrad", "casadi", "xad", "micrograd", "tinygrad")
+PEERS = ("torch", "jax", "asdex", "autograd", "mygrad", "casadi", "xad", "micrograd", "tinygrad")
 # `all` leaves out what does not differentiate, the oracle, and variants that only hypotheses and `also` need.
 NOT_COMPARED = (
     *("null", "python-floats", "numpy", "finite-difference"),
     *("tapegrad:fresh", "tapegrad:plain", "tapegrad:recording-constants"),
 )
+# And what differentiates on its own account only where these are asked for.
+COMPARED_FOR: Mapping[str, Sequence[DerivativeName]] = {"asdex": SPARSE_ONES}
 EVERY = "all"
 ENTRY_POINTS = "gradmark.engines"
 # Classes of a module that a message lists.
@@ -78,9 +82,13 @@ def installed(name: str) -> bool:
     return package not in PEERS or importlib.util.find_spec(package) is not None
 
 
-def chosen(names: Sequence[str]) -> list[str]:
-    """What the user named, once each; `all` is every installed engine that differentiates on its own account."""
+def chosen(names: Sequence[str], derivatives: Collection[DerivativeName] = ()) -> list[str]:
+    """What the user named, once each; `all` is every installed engine that differentiates on its own account.
+
+    derivatives: those that are asked for by name.
+    """
     every = [name for name in known() if name not in NOT_COMPARED and installed(name)]
+    every = [name for name in every if name not in COMPARED_FOR or not set(COMPARED_FOR[name]).isdisjoint(derivatives)]
     engines = list(dict.fromkeys(engine for name in names for engine in (every if name == EVERY else [name])))
     for name in engines:
         check(name)

@@ -6,6 +6,7 @@ Out: `FLOATS`, the operations of a scalar workload on floats; `gradmark.ops.floa
 import math
 from collections.abc import Mapping, Sequence
 
+from gradmark.engines.nested import gradient_of
 from gradmark.engines.protocol import Capabilities, Session, bound, namespace
 from gradmark.records import Param
 from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS
@@ -34,6 +35,7 @@ OTHERS = {
     "constant": float,
 }
 FLOATS = namespace({name: OTHERS.get(name) or getattr(math, name) for name in SCALAR_FUNCTIONS}, "python-floats")
+FLOATS.gradient_of = gradient_of(FLOATS)  # type: ignore[attr-defined]
 
 
 class PythonFloats:

@@ -99,18 +99,16 @@ def _block_row(row: Sequence[Any], place: int) -> Any:
     return np.concatenate([block.reshape(rows, -1) for block in blocks], axis=1)
 
 
-def asked_of(
+def function_of(
     library: Library,
     ops: Any,
     workload: Workload,
     inputs: Sequence[Any],
     fixed: Sequence[Any],
     params: Mapping[str, Param],
-    derivative: Derivative,
-) -> Asked:
-    """The derivative of a workload. `fixed` are all inputs as the library has them; those that vary are replaced."""
-    active = workload.active(inputs)
-    scalar, several = workload.kind == "scalar", workload.result == "array"
+) -> Callable[..., Any]:
+    """A workload as a function of what varies, numbers as one vector. `fixed`: all inputs as the library has them."""
+    active, several = workload.active(inputs), workload.result == "array"
 
     def of_numbers(x: Any) -> Any:
         result = workload.function(ops, *library.unstack(x), **params)
@@ -122,7 +120,21 @@ def asked_of(
             every[place] = value
         return workload.function(ops, *every, **params)
 
-    f = of_numbers if scalar else of_arrays
+    return of_numbers if workload.kind == "scalar" else of_arrays
+
+
+def asked_of(
+    library: Library,
+    ops: Any,
+    workload: Workload,
+    inputs: Sequence[Any],
+    fixed: Sequence[Any],
+    params: Mapping[str, Param],
+    derivative: Derivative,
+) -> Asked:
+    """The derivative of a workload. `fixed` are all inputs as the library has them; those that vary are replaced."""
+    active, scalar = workload.active(inputs), workload.kind == "scalar"
+    f = function_of(library, ops, workload, inputs, fixed, params)
     count = 1 if scalar else len(active)
     columns = len(inputs) if scalar else sum(int(np.size(inputs[place])) for place in active)
     compute, mode = _computing(library, f, derivative, tuple(range(count)), columns)

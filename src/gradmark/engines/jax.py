@@ -60,6 +60,13 @@ def _dropout(x: Any, rate: float, seed: int) -> Any:
     return jnp.where(jax.random.bernoulli(jax.random.key(seed), 1 - rate, x.shape), x / (1 - rate), 0)
 
 
+def _while_loop(*_: Any) -> Any:
+    raise UnsupportedError(
+        "jax has no reverse mode through a loop that ends when a number says so, which this function needs",
+        lacks=["while_loop"],
+    )
+
+
 OTHERS: dict[str, Any] = {
     **{name: getattr(jax.nn, name) for name in ("sigmoid", "softplus", "relu", "softmax", "log_softmax")},
     "erf": jax.scipy.special.erf,
@@ -70,6 +77,8 @@ OTHERS: dict[str, Any] = {
     "avg_pool2d": _avg_pool2d,
     "dropout": _dropout,
     "constant": jnp.asarray,
+    "scan": jax.lax.scan,
+    "while_loop": _while_loop,
 }
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Protocol
 
 from msgspec import Meta
 
+from gradmark.engines.nested import while_loop
 from gradmark.errors import UnsupportedError
 from gradmark.records import Cell, DerivativeName, Param, Sparsity, TapeSize
 from gradmark.records.derivative import FACTS, USUAL_DERIVATIVE
@@ -34,8 +35,22 @@ def namespace(functions: Mapping[str, Any], engine: str = "this engine") -> Modu
         raise no_operation(engine, name)
 
     ops = ModuleType("ops")
-    vars(ops).update(functions, __getattr__=lacking)
+    vars(ops).update({"scan": partial(_scan, ops), "while_loop": while_loop, **functions}, __getattr__=lacking)
     return ops
+
+
+def _scan(ops: Any, step: Callable[..., Any], carry: Any, xs: Any = None, length: int | None = None) -> Any:
+    """JAX's loop for engines that record Python's: `step(carry, x)` gives the next carry and a result, or None.
+
+    xs: an array whose rows the steps get, or a tuple of such. The results are stacked.
+    """
+    parts = xs if isinstance(xs, tuple) else (xs,)
+    results = []
+    for k in range(len(parts[0]) if length is None else length):
+        rows = tuple(None if part is None else part[k] for part in parts)
+        carry, result = step(carry, rows if isinstance(xs, tuple) else rows[0])
+        results.append(result)
+    return carry, None if results[0] is None else ops.stack(results)
 
 
 def no_operation(engine: str, name: str) -> UnsupportedError:

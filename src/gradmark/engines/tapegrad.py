@@ -27,12 +27,14 @@ MODES: Mapping[DerivativeName, str] = {
     "hvp": "fwd-over-rev",
     "hessian": "fwd-over-rev",
 }
-# Programs are derived once. Their matrices are sparse, and as full ones no other.
+# Programs are derived once. Their full matrices are a sweep in reverse for each row.
 MODES_OF_PROGRAMS: Mapping[DerivativeName, str] = {
     "gradient": "rev",
     "jvp": "fwd",
     "vjp": "rev",
+    "jacobian": "rev",
     "hvp": "fwd-over-rev",
+    "hessian": "rev-over-rev",
     "sparse-jacobian": "coloured",
     "sparse-hessian": "coloured",
 }
@@ -41,7 +43,17 @@ GRADIENT = Derivative()
 
 def operations(constant: Callable[[float], Any]) -> ModuleType:
     """tapegrad's functions, with constants made this way."""
-    return namespace({name: getattr(tapegrad, name, constant) for name in SCALAR_FUNCTIONS}, "tapegrad")
+    functions = {name: getattr(tapegrad, name, constant) for name in SCALAR_FUNCTIONS}
+    ops = namespace(functions, "tapegrad")
+
+    def gradient_of(f: Callable[..., Any], xs: Sequence[Any], mode: str) -> list[Any]:
+        if mode == "reverse":
+            return list(tapegrad.grad(partial(f, ops), tuple(range(len(xs))))(*xs))
+        units = [[float(k == place) for k in range(len(xs))] for place in range(len(xs))]
+        return [tapegrad.jvp(partial(f, ops), xs, unit)[1] for unit in units]
+
+    ops.gradient_of = gradient_of  # type: ignore[attr-defined]
+    return ops
 
 
 def size_of(tape: tapegrad.Tape) -> TapeSize:
@@ -309,45 +321,56 @@ class TapegradPlain:
         )
 
 
-def derived_session(
-    program: tapegrad.Program, primal: Callable[[], Any], inputs: Sequence[float], derivative: Derivative
-) -> Session:
-    """A derivative of a program: a program of its own, or a sparse matrix that was prepared."""
-    compute: Callable[[Any], Any]
-    along: Sequence[float] = derivative.tangents
-    sparsity: Callable[[], Sparsity] | None = None
-    if derivative.name in ("sparse-jacobian", "sparse-hessian"):
+def derived_session(program: tapegrad.Program, inputs: Sequence[float], derivative: Derivative) -> Session:
+    """A derivative of a program, as a program of its own between two arrays; of sparse matrices, their entries."""
+    form, along = (
+        FACTS[derivative.name].form,
+        np.array(derivative.tangents or derivative.cotangent or [], float).ravel(),
+    )
+    point = np.concatenate([inputs, along])
+    stats = program.stats()
+    primal = program.bind(point[: stats.inputs], np.zeros(stats.outputs))
+    if form == "sparse":
         matrix = program.jacobian() if derivative.name == "sparse-jacobian" else program.hessian()
-        compute, sparsity = matrix, lambda: Sparsity(nonzeros=matrix.nnz, colours=matrix.colours)
-    elif derivative.name == "jvp":
-        compute = program.tangent()
+        result = matrix(point)
+        return Session(
+            primal=primal,
+            total=matrix.bind(point, result.data),
+            result=lambda: result,
+            move=partial(np.copyto, point),
+            sparsity=lambda: Sparsity(nonzeros=matrix.nnz, colours=matrix.colours),
+        )
+    if form == "matrix":
+        rows = program if derivative.name == "jacobian" else program.gradient()
+        values: Any = None
+
+        def sweep() -> None:
+            nonlocal values
+            values = rows.value_and_grad(point)
+
+        return Session(primal=primal, total=sweep, result=lambda: values[1], move=partial(np.copyto, point))
+    if derivative.name == "jvp":
+        derived = program.tangent()
     elif derivative.name == "hvp":
-        compute = program.gradient().tangent()
-    elif derivative.shape:
-        compute, along = program.gradient(), [float(weight) for weight in derivative.cotangent]
+        derived = program.gradient().tangent()
     else:
-        gradient, weight = program.gradient(), float(derivative.cotangent)
-        compute = lambda point: weight * gradient(point)  # noqa: E731
-    form, point = FACTS[derivative.name].form, [*inputs, *along]
-    computed: Any = None
+        derived = program.gradient()
+    computed = np.zeros(derived.stats().outputs)
+    one = not derivative.shape
 
-    def move(new: Sequence[float]) -> None:
-        point[: len(new)] = new
+    def read() -> Any:
+        return computed.tolist() if form == "inputs" else computed[0] if one else computed
 
-    def total() -> None:
-        nonlocal computed
-        computed = compute(point)
-
-    def result() -> Any:
-        if form == "sparse":
-            return computed
-        return np.asarray(computed) if form == "result" else [float(entry) for entry in computed]
-
-    return Session(primal=primal, total=total, result=result, move=move, sparsity=sparsity)
+    return Session(
+        primal=primal,
+        total=derived.bind(point, computed),
+        result=read,
+        move=partial(np.copyto, point[: stats.inputs]),
+    )
 
 
 class TapegradProgram:
-    """Recorded and frozen once, then replayed. Value and gradient come from one call, so backward is derived."""
+    """Recorded and frozen once, then replayed. Value and gradient are one program, so backward is derived."""
 
     name = "tapegrad:program"
 
@@ -363,33 +386,25 @@ class TapegradProgram:
         *,
         derivative: Derivative = GRADIENT,
     ) -> Session:
-        """Records and freezes; of another derivative than the gradient, its program."""
+        """Records and freezes, and binds the derivative's program to arrays: the numbers go in and out of these."""
         tape = tapegrad.Tape()
         xs = [tape.var(v) for v in inputs]
         y = workload.function(operations(tape.const), *xs, **params)
-        program = tape.freeze(xs, y)
-        primal = bound(workload, FLOATS, inputs, params)
+        one = derivative.name == "vjp" and not derivative.shape  # a list of one has a weight
+        program = tape.freeze(xs, [y] if one else y)
         if derivative.name != USUAL_DERIVATIVE:
-            return derived_session(program, primal, inputs, derivative)
-        evaluate, value_and_grad = program.__call__, program.value_and_grad
-        gradient: Any = None
-
-        def total() -> Any:
-            nonlocal gradient
-            value, gradient = value_and_grad(inputs)
-            return value
-
-        stats = program.stats()
-        size = TapeSize(
-            instructions=stats.instrs,
-            values=stats.inputs + stats.instrs,
-            adjoints=stats.inputs + stats.instrs,
-            saved_bytes=stats.nbytes + 16 * (stats.inputs + stats.instrs),
-        )
+            return derived_session(program, inputs, derivative)
+        both = program.gradient(with_values=True)
+        point, value, computed = np.array(inputs), np.zeros(1), np.zeros(1 + len(inputs))
+        evaluate, stats = program.bind(point, value), both.stats()
+        places = stats.inputs + stats.instrs
+        size = TapeSize(instructions=stats.instrs, values=places, saved_bytes=stats.nbytes + 16 * places)
         return Session(
-            primal=primal,
-            forward=lambda: evaluate(inputs),
-            total=total,
-            gradients=lambda: [float(g) for g in gradient],
+            primal=evaluate,
+            forward=evaluate,
+            total=both.bind(point, computed),
+            gradients=lambda: computed[1:].tolist(),
+            value=lambda: computed[0],
+            move=partial(np.copyto, point),
             tape=lambda: size,
         )

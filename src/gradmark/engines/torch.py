@@ -100,8 +100,17 @@ def operations(kind: str, device: str) -> ModuleType:
     def constant(value: Any) -> Any:
         return torch.as_tensor(value, dtype=torch.float64 if isinstance(value, float) else None, device=device)
 
+    def gradient_of(f: Any, xs: Any, mode: str) -> list[Any]:
+        point = tuple(constant(x) for x in xs)
+        if mode == "reverse":
+            return list(torch.func.grad(partial(f, ops), argnums=tuple(range(len(point))))(*point))
+        zeros = tuple(torch.zeros_like(x) for x in point)
+        units = [(*zeros[:k], torch.ones_like(x), *zeros[k + 1 :]) for k, x in enumerate(point)]
+        return [torch.func.jvp(partial(f, ops), point, unit)[1] for unit in units]
+
     available = {name: function for name, function in functions.items() if function is not None}
-    return namespace({**available, "constant": constant}, "torch")
+    ops = namespace({**available, "constant": constant, "gradient_of": gradient_of}, "torch")
+    return ops
 
 
 LIBRARY = Library(

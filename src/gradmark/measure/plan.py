@@ -85,7 +85,8 @@ def make_plan(
     goes on. Raises `EngineError` for an engine that was named and cannot be used, before anything is written.
     """
     watch("asking the engines what they can do")
-    engines = discovery.chosen(request.engines)
+    named_derivatives = {name for part in request.chosen for name in _selected(part).derivatives}
+    engines = discovery.chosen(request.engines, named_derivatives.union(request.derivatives))
     beside = [name for part in request.chosen for name in _beside(_selected(part).workload, engines)]
     named = [name for name in request.engines if name != discovery.EVERY]
     surveyed = survey([*engines, *beside], ask, settings, named=named, stop=stop)

@@ -20,6 +20,9 @@ DIGITS_OF_NAME = 6
 # What stands in the names of processors and tells none from another.
 NOISE = re.compile(r"\((r|tm|c)\)|@.*|\b(\d+-core|processor|cpu|with .*)\b", re.IGNORECASE)
 GIB = 1 << 30
+# Classes are remembered by their facts: ten thousand runs are of a few. So many, then from the start.
+MOST_CLASSES = 1000
+_CLASSES: dict[tuple[tuple[str, object], ...], "MachineClass"] = {}
 
 
 class MachineClass(Record, frozen=True, kw_only=True):
@@ -72,7 +75,17 @@ def class_of(here: Environment) -> MachineClass:
     >>> class_of(here).words
     'AMD EPYC 7763 64-Core Processor, 2 cores, 15 GiB, Linux 6.1'
     """
-    packed = json.dumps(facts_of(here), sort_keys=True, separators=(",", ":"))
+    facts = facts_of(here)
+    known = tuple((name, tuple(fact) if isinstance(fact, list) else fact) for name, fact in facts.items())
+    if known not in _CLASSES:
+        if len(_CLASSES) >= MOST_CLASSES:
+            _CLASSES.clear()
+        _CLASSES[known] = _class_of(here, facts)
+    return _CLASSES[known]
+
+
+def _class_of(here: Environment, facts: dict[str, object]) -> MachineClass:
+    packed = json.dumps(facts, sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(packed.encode()).hexdigest()[:DIGITS]
     size = gibibytes(here)
     slug = "-".join(re.findall(r"[a-z0-9]+", NOISE.sub(" ", here.cpu).lower()))[:32].strip("-") or "unknown"

@@ -4,7 +4,7 @@ In: a run. Out: the numbers of every metric, one for each cell, as they are show
 beside the runs, so that ten thousand runs need not be read again for one question.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 
 import msgspec
@@ -70,11 +70,17 @@ class Heading(Record, frozen=True, kw_only=True):
 
 
 class Outline:
-    """A run without its samples. Columns stay packed until somebody asks for them."""
+    """A run without its samples. Columns stay packed until somebody asks for them.
 
-    def __init__(self, heading: Heading, columns: dict[str, bytes]) -> None:
+    more: where to ask for a column that is not there yet.
+    """
+
+    def __init__(
+        self, heading: Heading, columns: Mapping[str, bytes], more: Callable[[str], bytes | None] | None = None
+    ) -> None:
         self.heading = heading
         self.columns = columns
+        self.more = more
         self._read: dict[str, list[Entry]] = {}
 
     @property
@@ -91,6 +97,8 @@ class Outline:
         """The entries of a metric, one for each cell; none where no cell has any."""
         if metric not in self._read:
             packed, cells = self.columns.get(metric), self.heading.cells
+            if packed is None and self.more is not None:
+                packed = self.more(metric)
             column: list[Entry] = decoded(_COLUMN, packed) if packed else [None] * len(cells)
             if len(column) != len(cells):
                 raise UndecodableError(f"Expected {len(cells)} numbers of {metric}, one a cell, got {len(column)}")
@@ -182,7 +190,13 @@ class Unpacker:
         self._settings: dict[bytes, Settings] = {}
         self._cells: dict[bytes, list[Cell]] = {}
 
-    def outline(self, heading: bytes, cells: bytes, columns: dict[str, bytes]) -> Outline:
+    def outline(
+        self,
+        heading: bytes,
+        cells: bytes,
+        columns: Mapping[str, bytes],
+        more: Callable[[str], bytes | None] | None = None,
+    ) -> Outline:
         """The outline of one run; raises `UndecodableError` if it is none."""
         plain = decoded(_PACKED, heading)
         environment, settings = bytes(plain.environment), bytes(plain.settings)
@@ -201,4 +215,4 @@ class Unpacker:
             cells=self._cells[cells],
             levels=plain.levels,
         )
-        return Outline(read, columns)
+        return Outline(read, columns, more)

@@ -72,6 +72,7 @@ class Settings(Record, frozen=True, kw_only=True, omit_defaults=False):
     instructions: bool = False
     pin: bool = True
     huge_pages: bool = True  # workers take what the system gives; in older files they did
+    data: str = ""  # the folder of published inputs; none in older files
     full: bool = False
     forked: bool = False  # workers come from one import of each engine and round, not from one each
     shared_cache: bool = False  # workers find what the compilers of earlier ones left on disk
@@ -86,6 +87,8 @@ class Settings(Record, frozen=True, kw_only=True, omit_defaults=False):
         match field:
             case "full":
                 return "is --full" if value else "is quick"
+            case "data":
+                return f"reads inputs from {value}" if value else "has gradmark's own inputs"
             case "pin":
                 return "is pinned" if value else "is not pinned"
             case "huge_pages":

@@ -8,18 +8,21 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from multiprocessing import get_context
+from pathlib import Path
+
+import msgspec
 
 from gradmark.errors import StoreError
-from gradmark.store import listing, runs
-from gradmark.store.bundle import Bundle
+from gradmark.store import bundle, index, journal, listing, runs
+from gradmark.store.bundle import Bundle, Packed
 from gradmark.store.folder import FolderStore
 from gradmark.store.postgresql import PostgresqlStore
 from gradmark.store.store import Store, open_store
 
 # Runs in one transaction: an interruption loses no more, and a round trip costs nothing beside them.
 AT_ONCE = 25
-# Fewer runs are copied before further processes have started.
-MANY = 200
+# Fewer runs are copied before further processes have started; more processes only wait for the database.
+MANY, MOST_PROCESSES = 200, 4
 
 
 @dataclass
@@ -41,7 +44,8 @@ def copy(source: Store, target: Store, watch: Callable[[int, int], None] = lambd
     new = [name for name in ours if name not in done]
     total = len(new)
     if total >= MANY and _in_parallel(source, target):
-        for part in _parts(source.option, target.option, sorted(new)):
+        assert isinstance(source, FolderStore)
+        for part in _parts(source, target, sorted(new)):
             _add(result, part)
             watch(result.copied + result.there - len(done), total)
         return result
@@ -63,26 +67,32 @@ def _in_parallel(source: Store, target: Store) -> bool:
     return isinstance(source, FolderStore) and isinstance(target, PostgresqlStore) and (os.cpu_count() or 1) > 1
 
 
-def _parts(source: str, target: str, names: list[str]) -> Iterator[Copied]:
-    with ProcessPoolExecutor(min(4, os.cpu_count() or 1), mp_context=get_context("spawn")) as processes:
-        size = MANY // 2
-        tasks = [
-            processes.submit(_part, source, target, names[begin : begin + size]) for begin in range(0, len(names), size)
-        ]
+def _parts(source: FolderStore, target: Store, names: list[str]) -> Iterator[Copied]:
+    """The index is read once, and each process gets what it needs of it."""
+    outlines = index.read(source.folder)
+    paths = {path.stem: path for path in listing.files(source.folder)}
+    parts = [names[begin : begin + AT_ONCE] for begin in range(0, len(names), AT_ONCE)]
+    with ProcessPoolExecutor(min(MOST_PROCESSES, os.cpu_count() or 1), mp_context=get_context("spawn")) as processes:
+        tasks = []
+        for part in parts:
+            files = [paths[name] for name in part if name in paths]
+            known = [msgspec.json.encode(outlines[path.name]) if path.name in outlines else b"" for path in files]
+            tasks.append(processes.submit(_part, target.option, list(map(str, files)), known))
         for task in tasks:
             yield task.result()
 
 
-def _part(source: str, target: str, names: list[str]) -> Copied:
+def _part(target: str, files: list[str], outlines: list[bytes]) -> Copied:
+    """Some run files with what the index has of each, in a process of its own."""
     result = Copied()
-    wanted = open_store(source)
-    assert isinstance(wanted, FolderStore)
     waiting: list[Bundle] = []
-    for run in wanted.bundles_of(names):
-        if isinstance(run, str):
-            result.problems.append(run)
-        else:
-            waiting.append(run)
+    for path, known in zip(map(Path, files), outlines, strict=True):
+        try:
+            data = journal.contents(path)
+            packed = msgspec.json.decode(known, type=Packed) if known and journal.is_journal(data) else None
+            waiting.append(bundle.known(data, path, packed) if packed is not None else bundle.bundle(data, path))
+        except StoreError as error:
+            result.problems.append(str(error))
     _put(waiting, open_store(target), result)
     return result
 

@@ -74,20 +74,11 @@ class FolderStore:
         return index.outlines(self.folder, since)
 
     def bundles(self, but: Collection[str] = ()) -> Iterator[Bundle | str]:
-        """All files."""
-        return self._bundles(
-            [path for path in listing.files(self.folder) if path.stem not in but], index.read(self.folder)
-        )
-
-    def bundles_of(self, names: Collection[str]) -> Iterator[Bundle | str]:
-        """The files of these runs."""
-        wanted = set(names)
-        paths = [path for path in listing.files(self.folder) if path.stem in wanted]
-        return self._bundles(paths, index.read(self.folder, wanted))
-
-    def _bundles(self, paths: list[Path], known: dict[str, bundle.Packed]) -> Iterator[Bundle | str]:
-        """What the index knows of a file is not read again."""
-        for path in paths:
+        """All files; what the index knows of one is not read again."""
+        known = index.read(self.folder)
+        for path in listing.files(self.folder):
+            if path.stem in but:
+                continue
             try:
                 yield self._bundle(path, known.get(path.name))
             except (StoreError, OSError) as error:

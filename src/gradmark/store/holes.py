@@ -5,7 +5,9 @@ from these the same bytes again. An array that would not come back as it was wri
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from operator import itemgetter
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -18,6 +20,8 @@ KINDS = ("core", "memory", "device")
 # Where arrays are in a line, and what says whose they are.
 _BLOCKS, _PILOTS, _PHASE, _PROCESS = b'"block_ns":[', b'"pilots":{', b'":{"iterations":', b'"sample":{"process":'
 _EVENT = re.compile(rb'\{"event":\{"type":"\w+"(?:,"cell":"((?:[^"\\]|\\.)*)")?')
+_KINDS = [(kind, f'"{kind}":[['.encode()) for kind in KINDS]
+_BEGIN = itemgetter(1)
 _LINE, _DIGITS = b'\n{"event":', re.compile(rb"\d+")
 # What stands in place of an array: no JSON has it there. With it, whether its numbers were written as whole numbers.
 _MARK = re.compile(rb'("block_ns"|"core"|"memory"|"device"):@([fi])')
@@ -46,33 +50,41 @@ class _Array(NamedTuple):
 
 def taken_out(data: bytes) -> tuple[bytes, list[Row]]:
     """The frame of a run file, and its arrays in their order."""
-    rows, places = _located(data)
-    arrays = [array for part in places for array in part]
-    marks = iter(_marks([data[array.begin : array.end] for array in arrays]))
+    phases = list(_located(data))
+    marks = iter(_marks([data[array.begin : array.end] for phase in phases for array in phase.arrays]))
     frame: list[bytes] = []
-    kept: list[Row] = []
-    end = 0
-    for row, part in zip(rows, places, strict=True):
-        texts = {}
-        for array in part:
-            if mark := next(marks):
-                frame += [data[end : array.begin], mark]
-                end = array.end
-                texts[array.name] = data[array.begin : array.end].translate(_TO_ARRAY).decode()
-        if texts:
-            kept.append(msgspec.structs.replace(row, arrays=texts))
-    return b"".join([*frame, data[end:]]), kept
-
-
-def _located(data: bytes) -> tuple[list[Row], list[list[_Array]]]:
-    """Where the arrays are, phase by phase. Searching for fixed words is ten times as fast as reading the JSON."""
     rows: list[Row] = []
-    places: list[list[_Array]] = []
+    end = 0
+    for phase in phases:
+        texts = {}
+        for name, begin, after in phase.arrays:
+            if mark := next(marks):
+                frame += (data[end:begin], mark)
+                end = after
+                texts[name] = data[begin:after].translate(_TO_ARRAY).decode()
+        if texts:
+            rows.append(Row(cell=phase.cell, process=phase.process, phase=phase.phase, arrays=texts))
+    return b"".join([*frame, data[end:]]), rows
+
+
+class _Phase(NamedTuple):
+    """The arrays of a phase in the text, and whose they are."""
+
+    cell: str | None
+    process: int | None
+    phase: str
+    arrays: list[_Array]
+
+
+def _located(data: bytes) -> Iterator[_Phase]:
+    """Where the arrays are, phase by phase. Searching for fixed words is faster than reading the JSON."""
     cell: str | None = None
     process: int | None = None
     before, at = 0, data.find(_BLOCKS)
     while at >= 0:
-        following = data.find(_BLOCKS, at + 1)
+        begin, end = at + len(_BLOCKS) - 1, data.find(b"]", at) + 1
+        if end <= begin:  # cut short
+            return
         if (line := data.rfind(_LINE, before, at)) >= 0:
             event = _EVENT.match(data, line + 1)
             cell, process = (_text(event[1]) if event else None), None
@@ -80,21 +92,19 @@ def _located(data: bytes) -> tuple[list[Row], list[list[_Array]]]:
             process = int(digits[0])
         phase_end = data.rfind(_PHASE, before, at)
         phase = _text(data[data.rfind(b'"', before, phase_end) + 1 : phase_end]) if phase_end >= 0 else None
-        begin, end = at + len(_BLOCKS) - 1, data.find(b"]", at) + 1
-        if end <= begin:  # cut short
-            break
+        following = data.find(_BLOCKS, end)
+        limit = data.find(b"\n", end, following) if following >= 0 else -1
+        limit = limit if limit >= 0 else following if following >= 0 else len(data)
         arrays = [_Array("block_ns", begin, end)]
-        limit = min(place for place in (data.find(b"\n", end), data.find(_PHASE, end), len(data)) if place >= 0)
         if (pilots := data.find(_PILOTS, end, limit)) >= 0:
             last = data.find(b"}", pilots)
-            for kind in KINDS:
-                if (pairs := data.find(b'"%b":[[' % kind.encode(), pilots, last)) >= 0:
-                    opened = data.find(b"[[", pairs)
+            for kind, word in _KINDS:
+                if (pairs := data.find(word, pilots, last)) >= 0:
+                    opened = pairs + len(word) - 2
                     arrays.append(_Array(kind, opened, data.find(b"]]", opened) + 2))
-        rows.append(Row(cell=cell, process=process, phase=phase or "", arrays={}))
-        places.append(sorted(arrays, key=lambda array: array.begin))
+            arrays.sort(key=_BEGIN)
+        yield _Phase(cell, process, phase or "", arrays)
         before, at = end, following
-    return rows, places
 
 
 def _marks(texts: Sequence[bytes]) -> list[bytes]:
@@ -129,6 +139,7 @@ def _come_back(texts: Sequence[bytes], mark: bytes, *, pairs: bool) -> bool:
     return msgspec.json.encode(numbers) == whole
 
 
+@lru_cache(maxsize=4096)
 def _text(quoted: bytes | None) -> str | None:
     if quoted is None:
         return None

@@ -6,7 +6,7 @@ changed since, or that an older gradmark wrote, does not count, and a folder wit
 
 import contextlib
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -77,8 +77,8 @@ def append(folder: Path, lines: Iterable[bytes]) -> None:
         os.close(descriptor)
 
 
-def read(folder: Path, wanted: Collection[str] | None = None) -> dict[str, Packed]:
-    """The outlines that count, by the names of their files; of these runs, or of all."""
+def read(folder: Path) -> dict[str, Packed]:
+    """The outlines that count, by the names of their files."""
     there = {}
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
@@ -104,8 +104,6 @@ def read(folder: Path, wanted: Collection[str] | None = None) -> dict[str, Packe
             append(folder, (line_of(folder / name, decoded(_PACKED, raw)) for name, raw in good.items()))
     known = {}
     for name, raw in good.items():
-        if wanted is not None and name.rpartition(".")[0] not in wanted:
-            continue
         with contextlib.suppress(UndecodableError):
             known[name] = decoded(_PACKED, raw)
     return known

@@ -55,8 +55,8 @@ class Header(Record, frozen=True, kw_only=True):
     arguments: list[str] = []
     engines: list[str] = []
     workloads: list[str] = []
-    sources: dict[str, str] = {}
     clock_ns: PilotNs | None = None
+    sources: dict[str, str] = {}
 
 
 class Planned(Record, frozen=True, kw_only=True):
@@ -255,8 +255,8 @@ def header(run: Run) -> Header:
         cells=len(run.planned),
         engines=list(dict.fromkeys(cell.engine for cell in run.planned)),
         workloads=list(dict.fromkeys(cell.workload for cell in run.planned)),
-        sources=run.sources,
         clock_ns=run.clock_ns,
+        sources=run.sources,
     )
 
 
@@ -353,8 +353,8 @@ def _begun(parts: list[bytes], path: Path) -> Run:
         settings=first.settings,
         planned=planned,
         measurements=[],
-        sources=first.sources,
         clock_ns=first.clock_ns,
+        sources=first.sources,
         format_version=first.format_version,
     )
 

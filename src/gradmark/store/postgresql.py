@@ -11,6 +11,7 @@ import re
 import shlex
 import zlib
 from collections.abc import Collection, Iterator
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -203,7 +204,7 @@ class PostgresqlStore:
         return whole
 
     def outlines(self, metrics: Collection[str], since: str = "") -> index.Known:
-        """Only the columns that are asked for are fetched, by an index."""
+        """Only the columns that are asked for are fetched, by an index; others of a class when somebody wants them."""
         with self.address.connect(read_only=True) as connection:
             cells = dict(
                 connection.execute(
@@ -211,26 +212,23 @@ class PostgresqlStore:
                 ).fetchall()
             )
             rows = connection.execute(
-                "select number, id, convert_to(heading, 'UTF8'), cells, outline_version from gradmark.run "
-                "where started >= %s order by started, id",
+                "select number, id, convert_to(heading, 'UTF8'), cells, outline_version, machine_class "
+                "from gradmark.run where started >= %s order by started, id",
                 [since],
                 binary=True,
             ).fetchall()
-            columns: dict[int, dict[str, bytes]] = {}
+            columns: dict[int, dict[str, bytes]] = {number: {} for number, *_ in rows}
             for metric in metrics:
-                for number, entries in connection.execute(
-                    "select outline.run, convert_to(entries, 'UTF8') from gradmark.outline "
-                    + ("join gradmark.run on run.number = outline.run and run.started >= %(since)s " if since else "")
-                    + "where metric = %(metric)s",
-                    {"metric": metric, "since": since},
-                    binary=True,
-                ):
-                    columns.setdefault(number, {})[metric] = entries
+                for number, entries in _columns(connection, metric, since=since):
+                    if number in columns:
+                        columns[number][metric] = entries
         unpacker, known, problems = Unpacker(), list[Outline](), list[str]()
-        for number, name, heading, place, version in rows:
+        further = _Further(self.address, columns)
+        for number, name, heading, place, version, machine_class in rows:
             try:
                 if version == OUTLINE_VERSION:
-                    known.append(unpacker.outline(heading, cells[place], columns.get(number, {})))
+                    more = partial(further.column, machine_class, number)
+                    known.append(unpacker.outline(heading, cells[place], columns[number], more))
                 else:
                     known.append(outline(self.load(name)))
             except (UndecodableError, StoreError) as error:
@@ -303,6 +301,40 @@ class PostgresqlStore:
         raise differing(run.listed.id, self.name)
 
 
+class _Further:
+    """Columns that are fetched when somebody asks for them, of all runs of a class at a time."""
+
+    def __init__(self, address: Address, columns: dict[int, dict[str, bytes]]) -> None:
+        self._address = address
+        self._columns = columns
+        self._fetched: set[tuple[str, str]] = set()
+
+    def column(self, machine_class: str, number: int, metric: str) -> bytes | None:
+        """The entries of a metric for a run; None where it has none."""
+        if (machine_class, metric) not in self._fetched:
+            self._fetched.add((machine_class, metric))
+            with self._address.connect(read_only=True) as connection:
+                for run, entries in _columns(connection, metric, machine_class=machine_class):
+                    self._columns.setdefault(run, {}).setdefault(metric, entries)
+        return self._columns[number].get(metric)
+
+
+def _columns(
+    connection: "Connection", metric: str, *, since: str = "", machine_class: str = ""
+) -> Iterator[tuple[int, bytes]]:
+    """The entries of a metric, of all runs since then, or of those of a class."""
+    only = "join gradmark.run on run.number = outline.run" if since or machine_class else ""
+    return iter(
+        connection.execute(
+            f"select outline.run, convert_to(entries, 'UTF8') from gradmark.outline {only} where metric = %(metric)s"
+            + (" and run.started >= %(since)s" if since else "")
+            + (" and run.machine_class = %(machine_class)s" if machine_class else ""),
+            {"metric": metric, "since": since, "machine_class": machine_class},
+            binary=True,
+        )
+    )
+
+
 def _write(connection: "Connection", new: dict[int, Bundle]) -> None:
     """Rows of these runs, by their numbers."""
     classes = dict.fromkeys(run.machine_class for run in new.values())
@@ -367,11 +399,16 @@ def _row(number: int, run: Bundle, frame: bytes, cells: int) -> list[object]:
     ]
 
 
+@lru_cache(maxsize=4096)
+def _escaped(text: str) -> str:
+    return text.translate(_ESCAPED)
+
+
 def _line(number: int, place: int, row: holes.Row) -> str:
-    cell = "\\N" if row.cell is None else row.cell.translate(_ESCAPED)
+    cell = "\\N" if row.cell is None else _escaped(row.cell)
     process = "\\N" if row.process is None else row.process
     arrays = "\t".join(row.arrays.get(name, "\\N") for name in ARRAYS)
-    return f"{number}\t{place}\t{cell}\t{process}\t{row.phase.translate(_ESCAPED)}\t{arrays}\n"
+    return f"{number}\t{place}\t{cell}\t{process}\t{_escaped(row.phase)}\t{arrays}\n"
 
 
 def _clean(text: str) -> str:

@@ -19,9 +19,14 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
     from pathlib import Path
 
+SUITES = ("scalar", "tensor", "networks", "operators", "tensor_operators", "derivatives")
+LITERATURE = (
+    *("hello", "lse", "llsq", "ode", "det", "gmm", "lstm", "kmeans", "ba", "ht", "particle", "saddle"),
+    *("libor", "heston", "pinn", "hierarchical"),
+)
 BUILT_IN = [
-    f"gradmark.workloads.{name}"
-    for name in ("scalar", "tensor", "networks", "operators", "tensor_operators", "derivatives")
+    *(f"gradmark.workloads.{name}" for name in SUITES),
+    *(f"gradmark.workloads.literature.{name}" for name in LITERATURE),
 ]
 ENTRY_POINTS = "gradmark.workloads"
 

@@ -37,3 +37,9 @@ TENSOR_FUNCTIONS = [
     *["softmax", "log_softmax", "softmax_cross_entropy", "layer_norm", "conv2d", "max_pool2d", "avg_pool2d"],
     *["dropout", "embedding", "scaled_dot_product_attention", "constant"],
 ]
+# Loops as JAX's: `scan(step, carry, xs=None, length=None)`, of arrays, and `while_loop(condition, step, carry)`. An
+# engine without one of its own runs it as Python's.
+LOOPS = ["scan", "while_loop"]
+# A derivative inside a function: `gradient_of(f, xs, mode)`, the list of derivatives of the number `f(ops, *xs)` by
+# each of the numbers xs. mode: "forward" or "reverse", how the engine is to compute it.
+NESTED = ["gradient_of"]

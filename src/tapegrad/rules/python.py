@@ -104,7 +104,7 @@ def operations_md(page: str) -> str:
         + " |"
         for rule in _public()
     ]
-    second = [f"| `{rule.name}` | {rule.bounds[4]:g} |" for rule in _public()]
+    second = [f"| `{rule.name}` | {rule.bounds[4]:g} | {rule.bounds[5]:g} |" for rule in _public()]
     special = [
         f"| `{name}({arguments})` | {value} | {derivatives} |"
         for name, rows in SPECIAL.items()

@@ -26,7 +26,7 @@ class Rule:
     operands: tuple[str, ...] = ()
     note: str = ""
     # The largest errors allowed, in units of the last place: recorded value, recorded derivative, the same in batches,
-    # and the second derivative.
+    # and the second derivative, recorded and in batches.
     bounds: Sequence[float] = ()
 
     @property

@@ -88,33 +88,33 @@ def internal(name: str, value: Expression, *shares: Expression | None, note: str
 
 # ---- one operand -------------------------------------------------------------------------------------------------
 
-operation("neg", "-x: -1", -a, -g, doc="`-x`.", bounds="0 0 0 0 0")
+operation("neg", "-x: -1", -a, -g, doc="`-x`.", bounds="0 0 0 0 0 0")
 
-operation("exp", "e^x: e^x", exp(a), g * v, doc="e to the power x.", bounds="1 1 4 4 1")
+operation("exp", "e^x: e^x", exp(a), g * v, doc="e to the power x.", bounds="1 1 4 4 1 4")
 
 operation(
     *("expm1", "e^x - 1: e^x", expm1(a), g * exp(a)),
     doc="`exp(x) - 1`, exact near 0.",
-    bounds="1 1 4 4 1",
+    bounds="1 1 4 4 1 4",
     note="Not v + 1, which cancels where v is near -1.",
 )
 
-operation("log", "ln x: 1/x", log(a), g / a, doc="The natural logarithm.", bounds="1 1 4 1 2")
+operation("log", "ln x: 1/x", log(a), g / a, doc="The natural logarithm.", bounds="1 1 4 1 2 2")
 
 operation(
     *("log1p", "ln(1 + x): 1/(1 + x)", log1p(a), g / (1.0 + a)),
     doc="`log(1 + x)`, exact near 0.",
-    bounds="1 2 4 2 4",
+    bounds="1 2 4 2 4 4",
 )
 
-operation("sqrt", "√x: 1/(2√x)", sqrt(a), 0.5 * g / v, doc="The square root.", bounds="0.5 2 0.5 2 4")
+operation("sqrt", "√x: 1/(2√x)", sqrt(a), 0.5 * g / v, doc="The square root.", bounds="0.5 2 0.5 2 4 4")
 
 # e^-|x| never overflows
 e = exp(-abs(a))
 operation(
     *("sigmoid", "1/(1 + e^-x): σ(1 - σ)", where(a >= 0.0, 1.0, e) / (1.0 + e), g * sigmoid_slope(a)),
     doc="`1 / (1 + exp(-x))`.",
-    bounds="3 4 6 8 8",
+    bounds="3 4 6 8 8 8",
 )
 internal(
     *("sigmoid_slope", e / ((1.0 + e) * (1.0 + e)), -(g * (v * tanh(0.5 * a)))),
@@ -124,37 +124,37 @@ internal(
 operation(
     *("softplus", "ln(1 + e^x): 1/(1 + e^-x)", where(a > 0.0, a, 0.0) + log1p(e), g * sigmoid(a)),
     doc="`log(1 + exp(x))`.",
-    bounds="2 3 6 6 4",
+    bounds="2 3 6 6 4 4",
 )
 
-operation("sin", "sin x: cos x", sin(a), g * cos(a), doc="The sine.", bounds="1 1 4 4 1")
-operation("cos", "cos x: -sin x", cos(a), -(g * sin(a)), doc="The cosine.", bounds="1 1 4 4 1")
-operation("tan", "tan x: 1 + tan² x", tan(a), g * (1.0 + v * v), doc="The tangent.", bounds="1 2 4 8 5")
+operation("sin", "sin x: cos x", sin(a), g * cos(a), doc="The sine.", bounds="1 1 4 4 1 4")
+operation("cos", "cos x: -sin x", cos(a), -(g * sin(a)), doc="The cosine.", bounds="1 1 4 4 1 4")
+operation("tan", "tan x: 1 + tan² x", tan(a), g * (1.0 + v * v), doc="The tangent.", bounds="1 2 4 8 5 12")
 
-operation("asin", "asin x: 1/√(1 - x²)", asin(a), g / unit_root(a), doc="The arc sine.", bounds="1 3 4 3 9")
-operation("acos", "acos x: -1/√(1 - x²)", acos(a), -(g / unit_root(a)), doc="The arc cosine.", bounds="1 3 4 3 9")
+operation("asin", "asin x: 1/√(1 - x²)", asin(a), g / unit_root(a), doc="The arc sine.", bounds="1 3 4 3 9 9")
+operation("acos", "acos x: -1/√(1 - x²)", acos(a), -(g / unit_root(a)), doc="The arc cosine.", bounds="1 3 4 3 9 9")
 internal(
     *("unit_root", sqrt((1.0 - a) * (1.0 + a)), -(g * (a / v))),
     note="√(1 - x²), factored because 1 - x² cancels near 1.",
 )
 
-operation("atan", "atan x: 1/(1 + x²)", atan(a), g * atan_slope(a), doc="The arc tangent.", bounds="1 3 4 3 8")
+operation("atan", "atan x: 1/(1 + x²)", atan(a), g * atan_slope(a), doc="The arc tangent.", bounds="1 3 4 3 8 8")
 internal(
     *("atan_slope", where(abs(a) > 1e8, 1.0 / a / a, 1.0 / (1.0 + a * a)), g * (-2.0 * (a * v * v))),
     note="Above 1e8, 1/(1 + x²) is 1/x² to the last bit, and x² may overflow.",
 )
 
-operation("sinh", "sinh x: cosh x", sinh(a), g * cosh(a), doc="The hyperbolic sine.", bounds="2 2 4 4 2")
-operation("cosh", "cosh x: sinh x", cosh(a), g * sinh(a), doc="The hyperbolic cosine.", bounds="2 2 4 4 2")
+operation("sinh", "sinh x: cosh x", sinh(a), g * cosh(a), doc="The hyperbolic sine.", bounds="2 2 4 4 2 4")
+operation("cosh", "cosh x: sinh x", cosh(a), g * sinh(a), doc="The hyperbolic cosine.", bounds="2 2 4 4 2 4")
 
-operation("tanh", "tanh x: 1/cosh² x", tanh(a), g * tanh_slope(a), doc="The hyperbolic tangent.", bounds="3 4 4 8 8")
+operation("tanh", "tanh x: 1/cosh² x", tanh(a), g * tanh_slope(a), doc="The hyperbolic tangent.", bounds="3 4 4 8 8 10")
 e2 = exp(-2.0 * abs(a))
 internal(
     *("tanh_slope", 4.0 * e2 / ((1.0 + e2) * (1.0 + e2)), g * (-2.0 * v * tanh(a))),
     note="Not 1 - tanh² x, which cancels where tanh x is near 1.",
 )
 
-operation("erf", "erf x: 2/√π · e^(-x²)", erf(a), g * erf_slope(a), doc="The error function.", bounds="1 2 4 4 4")
+operation("erf", "erf x: 2/√π · e^(-x²)", erf(a), g * erf_slope(a), doc="The error function.", bounds="1 2 4 4 4 6")
 near = where(abs(a) > 30.0, 30.0, a)
 square = near * near
 internal(
@@ -170,7 +170,7 @@ internal(
 operation(
     *("abs", "abs x: sign x", abs(a), abs_share(a, g)),
     doc="`|x|`; derivative 0 at 0.",
-    bounds="0 0 0 0 0",
+    bounds="0 0 0 0 0 6",
 )
 internal(
     *("abs_share", where(a > 0.0, b, where(a < 0.0, -b, where(unequal(b, 0.0), a, 0.0))), None, abs_share(a, g)),
@@ -180,7 +180,7 @@ internal(
 operation(
     *("relu", "max(x, 0): 1 if x > 0 else 0", where(a > 0.0, a, where(a <= 0.0, 0.0, a)), relu_share(a, g)),
     doc="`max(x, 0)`; derivative 0 at 0.",
-    bounds="0 0 0 0 0",
+    bounds="0 0 0 0 0 6",
     note="A nan stays a nan.",
 )
 internal(
@@ -190,21 +190,21 @@ internal(
 
 # ---- two operands ------------------------------------------------------------------------------------------------
 
-operation("add", "x + y: 1, 1", a + b, g, g, doc="`x + y`.", bounds="0.5 0 0.5 0 0")
-operation("sub", "x - y: 1, -1", a - b, g, -g, doc="`x - y`.", bounds="0.5 0 0.5 0 0")
-operation("mul", "x · y: y, x", a * b, g * b, g * a, doc="`x * y`.", bounds="0.5 0.5 0.5 0.5 0.5")
+operation("add", "x + y: 1, 1", a + b, g, g, doc="`x + y`.", bounds="0.5 0 0.5 0 0 0")
+operation("sub", "x - y: 1, -1", a - b, g, -g, doc="`x - y`.", bounds="0.5 0 0.5 0 0 0")
+operation("mul", "x · y: y, x", a * b, g * b, g * a, doc="`x * y`.", bounds="0.5 0.5 0.5 0.5 0.5 0.5")
 
 operation(
     *("div", "x / y: 1/y, -x/y²", a / b, g / b, -g * (v / b)),
     doc="`x / y`.",
-    bounds="0.5 2 0.5 2 4",
+    bounds="0.5 2 0.5 2 4 4",
     note="Not (g/b)*v: 1/b may overflow where v/b does not.",
 )
 
 operation(
     *("pow", "x^y: y·x^(y-1), x^y·ln x", power(a, b), g * power_slope(a, b, v), g * power_log(a, b, v)),
     doc="`x ** y`.",
-    bounds="1 3 4 4 8",
+    bounds="1 3 4 4 8 8",
     note="An exponent of 2 is recorded as x * x.",
 )
 internal(
@@ -241,7 +241,7 @@ operation(
     -(g * over_square(a, b)),
     doc="The angle of the point (x, y).",
     operands=("y", "x"),
-    bounds="1 4 4 6 9",
+    bounds="1 4 4 6 9 12",
 )
 h = hypot(a, b)
 across = (b - a) / h * ((b + a) / h) / h / h
@@ -257,7 +257,7 @@ internal(
 operation(
     *("hypot", "√(x² + y²): x/v, y/v", hypot(a, b), g * direction(a, b, v), g * direction(b, a, v)),
     doc="`sqrt(x*x + y*y)`.",
-    bounds="1 2 4 4 8",
+    bounds="1 2 4 4 8 12",
 )
 internal(
     "direction",
@@ -275,7 +275,7 @@ operation(
     larger_share(a, b, g),
     larger_share(b, a, g),
     doc="The larger of both; at a tie each gets half of the derivative.",
-    bounds="0 0 0 0 0",
+    bounds="0 0 0 0 0 0",
     note="A nan stays a nan.",
 )
 operation(
@@ -285,7 +285,7 @@ operation(
     larger_share(b, a, g),
     larger_share(a, b, g),
     doc="The smaller of both; at a tie each gets half of the derivative.",
-    bounds="0 0 0 0 0",
+    bounds="0 0 0 0 0 0",
     note="A nan stays a nan.",
 )
 internal(

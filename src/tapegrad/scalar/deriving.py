@@ -26,6 +26,8 @@ from cython.cimports.tapegrad.scalar.opcodes import (
 # Where a share finds what it is made of (shares.py); its steps go to the slots behind.
 VALUE = cython.declare(cython.int, 3)
 COTANGENT = cython.declare(cython.int, 4)
+# A program of more operations than this no longer fits into the processor's caches, and takes minutes to make.
+MOST_OPERATIONS: cython.Py_ssize_t = 4_000_000
 
 
 @cython.final
@@ -119,14 +121,62 @@ class Derivation:
             self.scale = slopes[0]
             slopes[0] = graph.constant(1.0)
         for i in range(primal.inputs_size, primal.size):
-            op: cython.int = self.compute(i)
-            are_values: cython.int = OPERANDS[primal.ops[i]]
-            if are_values & LHS_VALUE and slopes[primal.lhs[i]] >= 0:
-                slopes[i] = self.handed_on(op, 0, slopes[primal.lhs[i]])
-            if are_values & RHS_VALUE and slopes[primal.rhs[i]] >= 0:
-                slopes[i] = graph.total(slopes[i], self.handed_on(op, 1, slopes[primal.rhs[i]]))
-            if are_values & THIRD_VALUE and slopes[primal.third[i]] >= 0:
-                slopes[i] = graph.total(slopes[i], self.handed_on(op, 2, slopes[primal.third[i]]))
+            self.advance(i, self.compute(i))
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def advance(self, i: cython.Py_ssize_t, op: cython.int) -> cython.int:
+        """The tangent of instruction i, which is loaded."""
+        primal: Frozen = self.primal
+        graph: Graph = self.graph
+        slopes: cython.pointer(int32_t) = self.slopes
+        are_values: cython.int = OPERANDS[primal.ops[i]]
+        if are_values & LHS_VALUE and slopes[primal.lhs[i]] >= 0:
+            slopes[i] = self.handed_on(op, 0, slopes[primal.lhs[i]])
+        if are_values & RHS_VALUE and slopes[primal.rhs[i]] >= 0:
+            slopes[i] = graph.total(slopes[i], self.handed_on(op, 1, slopes[primal.rhs[i]]))
+        if are_values & THIRD_VALUE and slopes[primal.third[i]] >= 0:
+            slopes[i] = graph.total(slopes[i], self.handed_on(op, 2, slopes[primal.third[i]]))
+        return 0
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def has_tangent(self, i: cython.Py_ssize_t) -> cython.bint:
+        """Whether an operand of instruction i has one."""
+        primal: Frozen = self.primal
+        are_values: cython.int = OPERANDS[primal.ops[i]]
+        return (
+            (are_values & LHS_VALUE and self.slopes[primal.lhs[i]] >= 0)
+            or (are_values & RHS_VALUE and self.slopes[primal.rhs[i]] >= 0)
+            or (are_values & THIRD_VALUE and self.slopes[primal.third[i]] >= 0)
+        )
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def sweep(self, colours: int32_t[::1], colour: int32_t, reverse: cython.bint) -> cython.int:
+        """The slopes where all inputs (in reverse: outputs) of a colour have slope one, the values being there."""
+        primal: Frozen = self.primal
+        graph: Graph = self.graph
+        slopes: cython.pointer(int32_t) = self.slopes
+        one: int32_t = graph.constant(1.0)
+        i: cython.Py_ssize_t
+        for i in range(primal.size):
+            slopes[i] = -1
+        for i in range(colours.shape[0]):
+            if colours[i] == colour:
+                place: int32_t = primal.outputs[i] if reverse else cython.cast(int32_t, i)
+                if place >= 0:
+                    slopes[place] = graph.total(slopes[place], one) if reverse else one
+        if reverse:
+            self.retreat()
+            return 0
+        for i in range(primal.inputs_size, primal.size):
+            if self.has_tangent(i):
+                op: cython.int = self.load(i)
+                self.slots[VALUE] = self.values[i]
+                self.advance(i, op)
         return 0
 
     @cython.cfunc
@@ -149,6 +199,18 @@ class Derivation:
             if place >= 0:
                 seed: int32_t = first + cython.cast(int32_t, i) if weighted else graph.constant(1.0)
                 slopes[place] = graph.total(slopes[place], seed)
+        self.retreat()
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def retreat(self) -> cython.int:
+        """The adjoints from the last to the first, those of the outputs being there."""
+        primal: Frozen = self.primal
+        graph: Graph = self.graph
+        slopes: cython.pointer(int32_t) = self.slopes
+        i: cython.Py_ssize_t
+        place: int32_t
         for i in range(primal.size - 1, primal.inputs_size - 1, -1):
             if slopes[i] < 0:
                 continue
@@ -213,3 +275,44 @@ def gradient_of(primal: Frozen, active: cython.Py_ssize_t, weighted: cython.bint
     derivation: Derivation = Derivation(primal, active)
     derivation.reverse(weighted)
     return derivation.finished(True, with_values)
+
+
+def entries_of(
+    primal: Frozen,
+    colours: int32_t[::1],
+    count: cython.Py_ssize_t,
+    reverse: cython.bint,
+    order: int32_t[::1],
+    colour_of: int32_t[::1],
+    slope_of: int32_t[::1],
+) -> Frozen:
+    """The instructions of entries of the Jacobian, each from the sweep of its colour.
+
+    order: the entries, those of the first colour first. colour_of: the colour of each. slope_of: the output whose
+    tangent it is, or the input whose adjoint. All sweeps share what they have in common, and what no entry needs is
+    not computed: seeds are ones, and most of what they are multiplied by falls away.
+    """
+    derivation: Derivation = Derivation(primal, primal.inputs_size)
+    entries: cython.Py_ssize_t = order.shape[0]
+    i: cython.Py_ssize_t
+    for i in range(primal.inputs_size, primal.size):
+        derivation.compute(i)
+    outputs: cython.pointer(int32_t) = cython.cast(
+        cython.pointer(int32_t), malloc(cython.cast(cython.size_t, entries + 1) * 4)
+    )
+    if outputs is cython.NULL:
+        raise MemoryError(f"no memory for a sparse derivative of {entries} entries")
+    try:
+        done: cython.Py_ssize_t = 0
+        colour: int32_t
+        for colour in range(cython.cast(int32_t, count)):
+            derivation.sweep(colours, colour, reverse)
+            if derivation.graph.size > MOST_OPERATIONS:
+                return None
+            while done < entries and colour_of[order[done]] == colour:
+                slope: int32_t = slope_of[order[done]]
+                outputs[order[done]] = derivation.node_of_slope(slope if reverse else primal.outputs[slope])
+                done += 1
+        return emitted(derivation.graph, outputs, entries, primal, derivation.values)
+    finally:
+        free(outputs)

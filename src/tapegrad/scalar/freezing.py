@@ -545,7 +545,7 @@ def assign_rooms(frozen: Frozen) -> cython.int:
     i: cython.Py_ssize_t
     inputs: cython.Py_ssize_t = frozen.inputs_size
     frozen.rooms = frozen.size
-    if frozen.outputs_size > 1:
+    if frozen.outputs_size != 1:  # also of none, such as the entries of a Hessian that is zero
         for i in range(frozen.size):
             frozen.room[i] = cython.cast(int32_t, i)
             frozen.lhs_room[i] = frozen.lhs[i]

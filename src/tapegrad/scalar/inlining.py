@@ -22,17 +22,12 @@ from cython.cimports.tapegrad.scalar.recording import (
     keep,
     put,
 )
-from cython.cimports.tapegrad.scalar.replaying import Broken, first_broken, raise_broken
+from cython.cimports.tapegrad.scalar.replaying import Broken, code_of, first_broken, raise_broken
 from cython.cimports.tapegrad.scalar.variables import Var, as_number, check_owner, constant, recorded
 
 
 def backward_any(store: cython.pointer(Store), adjoints: cython.p_double, end: cython.Py_ssize_t) -> cython.void:
-    program: code
-    program.ops = store.ops
-    program.lhs = store.lhs
-    program.rhs = store.rhs
-    program.third = store.third
-    program.constants = store.constants
+    program: code = code_of(store)
     backward_1(cython.address(program), store.values, adjoints, end)
 
 

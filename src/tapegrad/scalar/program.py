@@ -13,17 +13,24 @@ from cython.cimports.cpython.float import PyFloat_AS_DOUBLE
 from cython.cimports.libc.stdint import int32_t
 from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.tapegrad.scalar.batching import Batch
-from cython.cimports.tapegrad.scalar.deriving import gradient_of, tangent_of
+from cython.cimports.tapegrad.scalar.deriving import entries_of, gradient_of, tangent_of
 from cython.cimports.tapegrad.scalar.freezing import Frozen, segment
 from cython.cimports.tapegrad.scalar.inlining import inlined, placed
 from cython.cimports.tapegrad.scalar.kernels import backward_1, forward_1
-from cython.cimports.tapegrad.scalar.opcodes import BASES, INPUT, LHS_VALUE, OPERANDS, RHS_VALUE, THIRD_VALUE, WHERE
 from cython.cimports.tapegrad.scalar.recording import Guard, Recording
-from cython.cimports.tapegrad.scalar.replaying import Broken, Workspace, first_broken, pointer_of, raise_broken
+from cython.cimports.tapegrad.scalar.replaying import (
+    Broken,
+    Workspace,
+    first_broken,
+    operands_at,
+    pointer_of,
+    raise_broken,
+)
 from cython.cimports.tapegrad.scalar.variables import Var, as_number
 
 from tapegrad.errors import ConversionError, InputError
 from tapegrad.masks import refuse_masked
+from tapegrad.scalar.binding import Bound
 from tapegrad.scalar.showing import shown_program
 from tapegrad.scalar.stats import ProgramStats
 
@@ -185,6 +192,27 @@ class Program:
         outputs: list = inlined(self.frozen, tape, given)
         return outputs[0] if self.one_output else outputs
 
+    def bind(self, x, out):
+        """A function without arguments: it reads the inputs from the array `x`, as they are when it is called, writes
+        the outputs into the array `out`, and gives that.
+
+        For functions so small that making an array takes longer than they do. Both are contiguous arrays of float64.
+        Value and gradient: bind `gradient(with_values=True)`.
+
+        >>> import numpy, tapegrad
+        >>> tape = tapegrad.Tape()
+        >>> x, y = tape.var(1.0), tape.var(2.0)
+        >>> program = tape.freeze([x, y], x * y).gradient(with_values=True)
+        >>> point, result = numpy.array([2.0, 3.0]), numpy.zeros(3)
+        >>> compute = program.bind(point, result)
+        >>> compute()
+        array([6., 3., 2.])
+        >>> point[0] = 5.0
+        >>> compute() is result, result
+        (True, array([15.,  3.,  5.]))
+        """
+        return Bound(self.frozen, x, out)
+
     # ---- many points -----------------------------------------------------------------------------------------
 
     def batch(self, x, threads=1, gradients: cython.bint = True):
@@ -338,18 +366,7 @@ def instruction(program: Program, i: cython.Py_ssize_t):
     frozen: Frozen = program.frozen
     if not 0 <= i < frozen.size:
         raise IndexError(i)
-    op: cython.int = frozen.ops[i]
-    kinds: cython.int = OPERANDS[op]
-    operands: list = []
-    if op != INPUT:
-        operands.append(frozen.lhs[i] if kinds & LHS_VALUE else frozen.constants[frozen.lhs[i]])
-    if OPERANDS[BASES[op]] & RHS_VALUE:
-        operands.append(frozen.rhs[i] if kinds & RHS_VALUE else frozen.constants[frozen.rhs[i]])
-    if BASES[op] == WHERE:
-        operands.append(i - 1)
-    elif kinds & THIRD_VALUE:
-        operands.append(frozen.third[i])
-    return op, operands
+    return frozen.ops[i], operands_at(cython.address(frozen.code), i)
 
 
 def length_of_program(program: Program):
@@ -404,6 +421,12 @@ def tangent_by(program: Program, count: cython.Py_ssize_t):
 def gradient_by(program: Program, count: cython.Py_ssize_t, weighted: cython.bint):
     """As `Program.gradient`, by the first inputs only."""
     return Program(gradient_of(program.frozen, count, weighted, False), False, False)
+
+
+def entries_by(program: Program, colours, count, reverse, order, colour_of, slope_of):
+    """The program of the entries of a sparse Jacobian, see `entries_of`; None if it would be too large."""
+    frozen: Frozen = entries_of(program.frozen, colours, count, reverse, order, colour_of, slope_of)
+    return None if frozen is None else Program(frozen, False, False)
 
 
 def record(program: Program, tape: Recording, inputs: list):

@@ -4,6 +4,7 @@ from typing import Any, Literal, SupportsIndex, final, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tapegrad.scalar.binding import Bound
 from tapegrad.scalar.freezing import Frozen
 from tapegrad.scalar.recording import Recording
 from tapegrad.scalar.sparse import Colouring, Of, SparseDerivative
@@ -15,6 +16,7 @@ from tapegrad.scalar.variables import Number, Var
 class Program:
     # One number or an array, as the program was frozen with one Var or a sequence of them.
     def __call__(self, x: Var | Number | Iterable[Var | Number]) -> Any: ...
+    def bind(self, x: NDArray[np.float64], out: NDArray[np.float64]) -> Bound: ...
     def value_and_grad(self, x: Number | Iterable[Number]) -> tuple[Any, Any]: ...
     @overload
     def batch(
@@ -40,4 +42,13 @@ def length_of(tape: Recording) -> int: ...
 def between(tape: Recording, start: int, inputs: list[Var], outputs: list[Var]) -> tuple[Program, list[Var]]: ...
 def tangent_by(program: Program, count: int) -> Program: ...
 def gradient_by(program: Program, count: int, weighted: bool) -> Program: ...
+def entries_by(
+    program: Program,
+    colours: NDArray[np.int32],
+    count: int,
+    reverse: bool,
+    order: NDArray[np.int32],
+    colour_of: NDArray[np.int32],
+    slope_of: NDArray[np.int32],
+) -> Program | None: ...
 def record(program: Program, tape: Recording, inputs: list[Any]) -> list[Var]: ...

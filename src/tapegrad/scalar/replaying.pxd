@@ -1,5 +1,7 @@
 cimport cython
 from tapegrad.scalar.freezing cimport Frozen
+from tapegrad.scalar.kernels cimport code
+from tapegrad.scalar.recording cimport Store
 
 @cython.final
 cdef class Workspace:
@@ -22,3 +24,6 @@ cdef double *pointer_of(object array) except? NULL
 cdef Broken nothing_broken() noexcept nogil
 cdef Broken first_broken(Frozen frozen, double *values, Py_ssize_t points, Py_ssize_t k) noexcept nogil
 cdef int raise_broken(Broken broken, str where) except -1
+
+cdef code code_of(Store *store) noexcept
+cdef list operands_at(code *program, Py_ssize_t i)

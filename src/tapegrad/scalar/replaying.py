@@ -1,7 +1,8 @@
 # cython: cdivision=True, boundscheck=False, wraparound=False, binding=False, auto_pickle=False
 """Replaying: what one point and a batch have in common: workspaces, and guards that a point breaks.
 
-In: a frozen recording and values. Out: the first broken guard, as a struct and as an error.
+In: a frozen recording and values. Out: the first broken guard, as a struct and as an error. Instructions of tapes and
+programs as they are printed.
 """
 
 import cython
@@ -9,9 +10,18 @@ from cython.cimports.cpython.buffer import PyBUF_C_CONTIGUOUS, PyBuffer_Release,
 from cython.cimports.libc.stdint import uintptr_t
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.tapegrad.scalar.freezing import Frozen
-from cython.cimports.tapegrad.scalar.kernels import BLOCK, evaluate
-from cython.cimports.tapegrad.scalar.opcodes import LT
-from cython.cimports.tapegrad.scalar.recording import Guard
+from cython.cimports.tapegrad.scalar.kernels import BLOCK, code, evaluate
+from cython.cimports.tapegrad.scalar.opcodes import (
+    BASES,
+    INPUT,
+    LHS_VALUE,
+    LT,
+    OPERANDS,
+    RHS_VALUE,
+    THIRD_VALUE,
+    WHERE,
+)
+from cython.cimports.tapegrad.scalar.recording import Guard, Store
 
 from tapegrad.errors import GuardError
 
@@ -86,3 +96,32 @@ def raise_broken(broken: Broken, where: str) -> cython.int:
         f"here a = {broken.a!r} and b = {broken.b!r}; "
         "record and freeze again at a point of this branch, or write the branch with tapegrad.where"
     )
+
+
+def code_of(store: cython.pointer(Store)) -> code:
+    """A recording as the sweeps take it."""
+    recorded: code
+    recorded.ops = store.ops
+    recorded.lhs = store.lhs
+    recorded.rhs = store.rhs
+    recorded.third = store.third
+    recorded.constants = store.constants
+    recorded.room = recorded.lhs_room = recorded.rhs_room = recorded.third_room = cython.NULL
+    recorded.fresh = cython.NULL
+    return recorded
+
+
+def operands_at(program: cython.pointer(code), i: cython.Py_ssize_t) -> list:
+    """For print: the operands of instruction i, an index or a float for a constant."""
+    op: cython.int = program.ops[i]
+    kinds: cython.int = OPERANDS[op]
+    operands: list = []
+    if op != INPUT:
+        operands.append(program.lhs[i] if kinds & LHS_VALUE else program.constants[program.lhs[i]])
+    if OPERANDS[BASES[op]] & RHS_VALUE:
+        operands.append(program.rhs[i] if kinds & RHS_VALUE else program.constants[program.rhs[i]])
+    if BASES[op] == WHERE:
+        operands.append(i - 1)
+    elif kinds & THIRD_VALUE:
+        operands.append(program.third[i])
+    return operands

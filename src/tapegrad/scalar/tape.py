@@ -13,17 +13,9 @@ from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.tapegrad.scalar.conditions import check_condition_owner
 from cython.cimports.tapegrad.scalar.inlining import backward_any
 from cython.cimports.tapegrad.scalar.kernels import backward_1, code
-from cython.cimports.tapegrad.scalar.opcodes import (
-    BASES,
-    INPUT,
-    LHS_VALUE,
-    OPERANDS,
-    RHS_VALUE,
-    THIRD_VALUE,
-    WHERE,
-)
 from cython.cimports.tapegrad.scalar.operations import Operations
 from cython.cimports.tapegrad.scalar.recording import Guard, Store, enlarged
+from cython.cimports.tapegrad.scalar.replaying import code_of, operands_at
 from cython.cimports.tapegrad.scalar.variables import (
     Var,
     as_number,
@@ -228,15 +220,6 @@ def instruction(tape: Operations, i: cython.Py_ssize_t):
     store: cython.pointer(Store) = cython.address(tape.store)
     if not 0 <= i < store.size:
         raise IndexError(i)
-    op: cython.int = store.ops[i]
-    kinds: cython.int = OPERANDS[op]
-    operands: list = []
-    if op != INPUT:
-        operands.append(store.lhs[i] if kinds & LHS_VALUE else store.constants[store.lhs[i]])
-    if OPERANDS[BASES[op]] & RHS_VALUE:
-        operands.append(store.rhs[i] if kinds & RHS_VALUE else store.constants[store.rhs[i]])
-    if BASES[op] == WHERE:
-        operands.append(i - 1)
-    elif kinds & THIRD_VALUE:
-        operands.append(store.third[i])
-    return op, operands, store.values[i], store.adjoints[i] if i < store.adjoints_size else 0.0
+    recorded: code = code_of(store)
+    operands: list = operands_at(cython.address(recorded), i)
+    return store.ops[i], operands, store.values[i], store.adjoints[i] if i < store.adjoints_size else 0.0

@@ -67,6 +67,18 @@ def test_engines_and_what_they_lack(gradmark):
     assert "engines_for_list" not in sys.modules
 
 
+def test_engines_with_their_derivatives_and_modes(gradmark, monkeypatch):
+    name = "tapegrad:program"
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(discovery, "known", lambda: {name: discovery.BUILT_IN[name]})
+    assert gradmark("list", "engines").out.splitlines() == [
+        "engines",
+        f"  {name:30} installed",
+        "      gradient, vjp, jacobian (rev); jvp (fwd); hvp (fwd-over-rev); hessian",
+        "      (rev-over-rev); sparse-jacobian, sparse-hessian (coloured)",
+    ]
+
+
 def test_no_runs(gradmark):
     assert gradmark("list", "runs") == (0, "runs in .gradmark/runs (times are UTC)\n", "")
 

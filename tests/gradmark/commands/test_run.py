@@ -50,6 +50,17 @@ def test_full_has_more_sizes_and_processes(gradmark):
     assert called.out.splitlines()[-1] == "4 cells, 15 to 60 processes each"
 
 
+@pytest.mark.slow
+def test_a_file_of_inputs_that_is_truncated_is_said_with_its_line(gradmark, quick, tmp_path):
+    (tmp_path / "lstm_l2_c1024.txt").write_text("2 1024 14\n" + "0.5 " * 56 + "\n")
+    called = gradmark("run", "lstm_array/l=2/c=1024", "--data", tmp_path, *quick)
+    assert called.code == 1
+    assert "lstm_l2_c1024.txt, line 3: expected 56 numbers (weights or biases), got the end of the file" in called.out
+    _, run = only_run(tmp_path / ".gradmark" / "runs")
+    assert run.settings.data == str(tmp_path.resolve())
+    assert gradmark("run", "lstm", "--data", tmp_path / "none").code == 2
+
+
 def test_a_keyword_narrows(gradmark):
     called = gradmark("run", "-k", "chain", "--dry-run")
     assert {line.split("/")[0] for line in called.out.splitlines()[:-1]} == {"add_chain", "mul_chain", "chain"}

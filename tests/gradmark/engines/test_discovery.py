@@ -109,8 +109,15 @@ def test_all_is_every_engine_that_differentiates():
     every = discovery.chosen(["manual", "all"])
     assert every[0] == "manual"
     here = {name for name in discovery.known() if discovery.installed(name)}
-    assert set(every) == here - set(discovery.NOT_COMPARED)
+    assert set(every) == here - set(discovery.NOT_COMPARED) - set(discovery.COMPARED_FOR)
     assert len(every) == len(set(every))
+
+
+def test_all_has_what_is_compared_for_a_derivative_where_that_is_asked_for():
+    here = {name for name in discovery.COMPARED_FOR if discovery.installed(name)}
+    assert set(discovery.chosen(["all"], ["hvp"])) == set(discovery.chosen(["all"]))
+    assert set(discovery.chosen(["all"], ["hvp", "sparse-jacobian"])) == set(discovery.chosen(["all"])) | here
+    assert discovery.chosen(["asdex"]) == ["asdex"]
 
 
 def test_importing_the_laboratory_imports_no_peer():

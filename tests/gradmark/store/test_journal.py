@@ -36,6 +36,16 @@ def test_what_is_written_is_read(written, complete):
     assert os.listdir(written.parent) == [written.name]
 
 
+def test_every_field_of_a_begun_run_is_kept(begun, tmp_path):
+    """Seen: the usual clock was no part of the first line, so that no run had one."""
+    run = msgspec.structs.replace(begun(), clock_ns=8000.0, verb="ops", arguments=["-e", "e"], sources={"f.py": "a1"})
+    Journal.begin(run, tmp_path).close()
+    (path,) = tmp_path.iterdir()
+    fields = [name for name in type(run).__struct_fields__ if name != "planned"]
+    again = runs.load(path)
+    assert [(name, getattr(again, name)) for name in fields] == [(name, getattr(run, name)) for name in fields]
+
+
 def test_the_file_as_it_is(written):
     lines = [json.loads(line) for line in written.read_text().splitlines()]
     header, planned, *rest = lines

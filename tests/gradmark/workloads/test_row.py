@@ -44,7 +44,7 @@ def test_dtype_and_device():
 
 
 def test_sizes_of_a_suite_or_a_glob_are_those_that_list_them():
-    assert [part.workload.name for part in select_rows(["*/n=1000"])] == [
+    assert [part.workload.name for part in select_rows(["*/n=1000"]) if part.workload.suite != "literature"] == [
         "poly",
         "add_chain",
         "mul_chain",

@@ -44,7 +44,7 @@ def test_a_file_that_is_up_to_date_is_not_touched(tmp_path):
 def test_every_operation_has_its_oracle_its_bounds_and_its_special_points():
     public = {name for name, rule in RULES.items() if not rule.internal}
     assert public == set(oracle.OPERATIONS) == set(SPECIAL)
-    assert {name for name in public if len(RULES[name].bounds) != 5} == set()
+    assert {name for name in public if len(RULES[name].bounds) != 6} == set()
 
 
 @pytest.mark.parametrize("name", [name for name, rule in RULES.items() if not rule.internal])

@@ -54,11 +54,30 @@ def test_tangent_and_gradient_are_what_the_tape_gives(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_tangent_and_gradient_in_batches_are_within_the_bounds(name):
+    program = operation(name)
+    points = [point for point in oracle.points(name, 40) if comparable(oracle.value(name, point))]
+    gradients = program.gradient().batch(points if len(points[0]) > 1 else np.array(points), gradients=False)
+    worst = 0.0
+    for k, direction in enumerate(directions(len(points[0]))):
+        tangents = program.tangent().batch([[*point, *direction] for point in points], gradients=False)
+        for point, tangent, gradient in zip(points, tangents, gradients.reshape(len(points), -1), strict=True):
+            exact = oracle.derivative(name, point, k)
+            if comparable(exact):
+                worst = max(worst, oracle.ulps(tangent, exact), oracle.ulps(gradient[k], exact))
+    assert worst <= RULES[name].bounds[3]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_second_derivatives_within_the_bounds(name):
+    """Of programs at one point, and of batches."""
     program = operation(name)
     hvp, twice = program.gradient().tangent(), program.tangent().tangent()
-    bound = RULES[name].bounds[4]
-    worst, compared = (0.0, None), 0
+    worst, compared = [(0.0, None)] * 2, 0
+
+    def note(place, result, exact, *where):
+        worst[place] = max(worst[place], (oracle.ulps(float(result), exact), where), key=lambda entry: entry[0])
+
     arity = RULES[name].arity
     points = list(oracle.points(name, 40))
     for point in points[:: len(points) // SECOND_POINTS[arity]]:
@@ -66,17 +85,20 @@ def test_second_derivatives_within_the_bounds(name):
             continue
         for j, direction in enumerate(directions(arity)):
             products = hvp([*point, *direction])
+            together = hvp.batch([[*point, *direction]], gradients=False)[0]
             for i in range(arity):
                 exact = oracle.second(name, point, i, j)
                 if not comparable(exact):
                     continue
                 compared += 1
-                worst = max(worst, (oracle.ulps(products[i], exact), point, i, j), key=lambda entry: entry[0])
-                other = [float(k == i) for k in range(arity)]
-                forward = twice([*point, *direction, *other, *[0.0] * arity])
-                worst = max(worst, (oracle.ulps(forward, exact), point, i, j), key=lambda entry: entry[0])
+                forward = [*point, *direction, *[float(k == i) for k in range(arity)], *[0.0] * arity]
+                note(0, products[i], exact, point, i, j)
+                note(0, twice(forward), exact, point, i, j)
+                note(1, together[i], exact, point, i, j)
+                note(1, twice.batch([forward], gradients=False)[0], exact, point, i, j)
     assert compared > SECOND_POINTS[arity] / 4
-    assert worst[0] <= bound, worst
+    for place, bound in enumerate(RULES[name].bounds[4:]):
+        assert worst[place][0] <= bound, worst[place]
 
 
 @pytest.mark.parametrize(
@@ -247,3 +269,24 @@ def test_derivatives_grow_linearly_with_the_program():
         assert counts[1] <= 10.5 * counts[0]
     assert large.tangent().stats().instrs <= 2 * large.stats().instrs
     assert large.gradient().tangent().stats().instrs <= 5 * large.stats().instrs
+
+
+def test_instructions_stand_in_short_runs_each_needing_the_one_before():
+    """Of Horner's rule: values go ahead, and tangents follow; so one point computes both side by side."""
+    from tapegrad.scalar.program import instruction, length_of_program
+
+    def horner(x):
+        total = x
+        for k in range(12):
+            total = total * x + (k + 2.0)
+        return total
+
+    tangent = frozen(horner, 0.5, one_input=True).tangent()
+    count = length_of_program(tangent)
+    kept = 0  # a value in the register
+    for place in range(tangent.stats().inputs, count):
+        _, operands = instruction(tangent, place)
+        assert all(operand < place for operand in operands if isinstance(operand, int))
+        kept += place - 1 in operands
+    assert tangent.stats().instrs == 24
+    assert kept == 17

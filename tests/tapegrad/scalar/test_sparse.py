@@ -152,3 +152,50 @@ def test_guards_hold_in_sparse_derivatives():
     assert jacobian(POINT).diagonal().tolist() == (2 * POINT).tolist()
     with pytest.raises(tapegrad.GuardError):
         jacobian(-POINT)
+
+
+def full(xs):
+    """Every output depends on every input."""
+    total = sum(tapegrad.sin(x) * x for x in xs)
+    return [tapegrad.tanh(total * (k + 1.0) * 0.01) for k in range(12)]
+
+
+@pytest.mark.parametrize(
+    ("f", "of", "batched"),
+    [(tridiagonal, "jacobian", False), (rosenbrock, "hessian", False), (full, "jacobian", True)],
+)
+def test_entries_between_two_arrays(f, of, batched):
+    program = frozen(f, POINT[:12])
+    derivative = getattr(program, of)()
+    assert ("Batched" in repr(vars(derivative))) == batched
+    point, entries = POINT[:12].copy(), np.full(derivative.nnz, np.nan)
+    compute = derivative.bind(point, entries)
+    assert compute() is entries
+    assert entries.tolist() == derivative(POINT[:12]).data.tolist()
+    point[:] = POINT[11::-1]
+    compute()
+    assert entries.tolist() == derivative(POINT[11::-1]).data.tolist()
+    exact = program.value_and_grad(point)[1] if of == "jacobian" else program.gradient().value_and_grad(point)[1]
+    np.testing.assert_allclose(derivative(point).toarray(), exact, rtol=1e-13, atol=1e-13)
+
+
+def test_what_no_entry_needs_is_not_computed():
+    """Three colours of a tridiagonal map: three tangents have 15 instructions a row, its entries two and constants."""
+    program = frozen(tridiagonal, POINT)
+    assert vars(program.jacobian())["_entries"].stats().instrs == 2 * len(POINT)
+
+
+def test_a_hessian_that_is_zero():
+    """Seen: the rooms of a program without outputs were made for an output that was not there."""
+    for _ in range(50):
+        hessian = frozen(lambda xs: 2.0 * xs[0] + xs[1], [1.0, 2.0]).hessian()
+        assert (hessian.nnz, hessian([3.0, 4.0]).toarray().tolist()) == (0, [[0.0, 0.0], [0.0, 0.0]])
+
+
+def test_guards_hold_for_entries_too():
+    tape = tapegrad.Tape()
+    xs = [tape.var(2.0), tape.var(3.0)]
+    jacobian = tape.freeze(xs, [xs[0] * xs[1] if xs[0] > 1.0 else xs[1], xs[1]]).jacobian()
+    assert jacobian([4.0, 5.0]).toarray().tolist() == [[5.0, 4.0], [0.0, 1.0]]
+    with pytest.raises(tapegrad.GuardError):
+        jacobian([0.5, 5.0])

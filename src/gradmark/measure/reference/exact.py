@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from gradmark.engines.finite_difference import FiniteDifference
+from gradmark.engines.nested import gradient_of, while_loop
 from gradmark.errors import InvalidWorkloadError, UnsupportedError
 from gradmark.records import Accuracy, Param
 from gradmark.workloads.workload import Workload
@@ -42,7 +43,7 @@ def namespace() -> SimpleNamespace:
     """The scalar functions on mpmath's numbers."""
     from mpmath import mp
 
-    return SimpleNamespace(
+    ops = SimpleNamespace(
         exp=mp.exp,
         expm1=mp.expm1,
         log=mp.log,
@@ -68,7 +69,10 @@ def namespace() -> SimpleNamespace:
         hypot=lambda x, y: mp.hypot(mp.mpf(x), mp.mpf(y)),
         where=lambda condition, x, y: x if condition else y,
         constant=mp.mpf,
+        while_loop=while_loop,
     )
+    ops.gradient_of = gradient_of(ops)
+    return ops
 
 
 class NoReferenceError(Exception):

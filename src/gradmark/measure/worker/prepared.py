@@ -28,10 +28,10 @@ from gradmark.measure.worker.session import (
 from gradmark.records import Cell
 from gradmark.records.derivative import FACTS, USUAL_DERIVATIVE, why_not
 from gradmark.workloads.lookup import from_file, named
-from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS, TENSOR_FUNCTIONS
+from gradmark.workloads.vocabulary import LOOPS, NESTED, SCALAR_FUNCTIONS, TENSOR_FUNCTIONS
 from gradmark.workloads.workload import Workload, parameters
 
-VOCABULARY = {*SCALAR_FUNCTIONS, *TENSOR_FUNCTIONS}
+VOCABULARY = {*SCALAR_FUNCTIONS, *TENSOR_FUNCTIONS, *LOOPS, *NESTED}
 
 
 def workload_of(cell: Cell) -> Workload:

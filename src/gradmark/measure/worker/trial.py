@@ -69,6 +69,8 @@ def _invalid(cell: Cell, what: str) -> InvalidWorkloadError:
 def _drawn(workload: Workload, job: Job) -> list[Any]:
     try:
         return workload.draw(job.settings.seed, job.cell.params, "float64")
+    except InvalidWorkloadError:  # of our own suites: it says what is wrong
+        raise
     except (Exception, SystemExit) as error:
         raise _invalid(job.cell, f"has no inputs: {where_it_failed(error)}") from error
 
@@ -86,6 +88,8 @@ def _refuse_given(workload: Workload, job: Job) -> None:
             raise _invalid(job.cell, f"has wrong inputs: {name} takes (draw, **sizes): {error}") from None
     try:
         given = workload.given(job.settings.seed, job.cell.params)
+    except InvalidWorkloadError:  # of our own suites: it says what is wrong
+        raise
     except (Exception, SystemExit) as error:
         raise _invalid(job.cell, f"has no inputs: {where_it_failed(error)}") from error
     if isinstance(given, str | bytes) or not hasattr(given, "__iter__") or (wanted == "arrays" and _is_array(given)):

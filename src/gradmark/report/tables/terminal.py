@@ -18,8 +18,10 @@ if TYPE_CHECKING:  # rich takes 50 ms to import; only printing pays for it
     from rich.table import Table as Grid
     from rich.text import Text
 
-# Wider names are folded, so that one long name does not push the numbers off the screen; shares of the width.
+# Wider names are folded, so that one long name does not push the numbers off the screen; shares of the width. Those of
+# rows fold between their parts.
 WIDEST = {"workload": 2 / 5, "engine": 1 / 5}
+NARROWEST = 8
 STYLES = {"warning": "yellow", "info": "none"}
 
 
@@ -45,7 +47,7 @@ def print_comparison(comparison: Comparison, notes: Sequence[Note], console: "Co
     for side in comparison.sides:
         console.print(_text(side.title, "bold"))
         for start, end in _portions(side, console.width):
-            console.print(_side_grid(side, start, end))
+            console.print(_side_grid(side, start, end, console.width))
         for remark in side.remarks:
             console.print(_text(remark, "dim"))
         console.print()
@@ -69,7 +71,7 @@ def _print_answers(answers: Sequence[str], console: "Console") -> None:
 
 def _portions(side: Side, width: int) -> list[tuple[int, int]]:
     """The columns that fit beside each other, one portion after another."""
-    names = max((len(label) for label, _ in side.lines), default=0)
+    names = max((len(line) for label, _ in side.lines for line in folded(label, _most(width))), default=0)
     portions, start, used = [], 0, names
     for place, engine in enumerate(side.engines):
         needed = 2 + max(len(engine), *(len(texts[place]) for _, texts in side.lines))
@@ -80,7 +82,33 @@ def _portions(side: Side, width: int) -> list[tuple[int, int]]:
     return [*portions, (start, len(side.engines))] if side.engines else []
 
 
-def _side_grid(side: Side, start: int, end: int) -> "Grid":
+def _most(width: int) -> int:
+    """The room of a row's name."""
+    return max(NARROWEST, int(width * WIDEST["workload"]))
+
+
+def folded(name: str, room: int) -> list[str]:
+    """A row's name in lines: between its parts where they fit, and what goes on is indented.
+
+    >>> folded("rosenbrock/n=10/derivative=sparse-hessian", 32)
+    ['rosenbrock/n=10/', '  derivative=sparse-hessian']
+    """
+    lines = [""]
+    for part in name.replace("/", "/\n").split("\n"):
+        if lines[-1].strip() and len(lines[-1] + part) > room:
+            lines.append("  ")
+        lines[-1] += part
+    return lines
+
+
+def _name(name: str, room: int, style: str = "none") -> "Text":
+    """A row's name, safe to print; a part that is wider than all the room is left to rich."""
+    from rich.text import Text
+
+    return Text("\n".join(folded(one_line(name), room)), style=style)
+
+
+def _side_grid(side: Side, start: int, end: int, width: int) -> "Grid":
     from rich import box
     from rich.table import Table as Grid
 
@@ -91,7 +119,8 @@ def _side_grid(side: Side, start: int, end: int) -> "Grid":
     for label, texts in side.lines:
         best = side.best.get(label, [False] * len(texts))
         grid.add_row(
-            label, *(_text(t, "bold" if b else "none") for t, b in zip(texts[start:end], best[start:end], strict=True))
+            _name(label, _most(width)),
+            *(_text(t, "bold" if b else "none") for t, b in zip(texts[start:end], best[start:end], strict=True)),
         )
     return grid
 
@@ -132,7 +161,8 @@ def _grid(table: Table, shown: Sequence[Column], console: "Console") -> "Grid":
             header.append(f"\n({column.remark})", "dim")
         share = WIDEST.get(column.key)
         if share:
-            grid.add_column(header, overflow="fold", max_width=max(8, int(console.width * share)), vertical="top")
+            most = max(NARROWEST, int(console.width * share))
+            grid.add_column(header, overflow="fold", max_width=most, vertical="top")
         else:
             grid.add_column(header, justify="right", no_wrap=True)
     for row in table.rows:
@@ -145,7 +175,14 @@ def _grid(table: Table, shown: Sequence[Column], console: "Console") -> "Grid":
             if row.steady and row.calm
             else "yellow"
         )
-        grid.add_row(*(_text(texts[column.key], style) for column in shown))
+        grid.add_row(
+            *(
+                _name(texts[column.key], _most(console.width), style)
+                if column.key == "workload"
+                else _text(texts[column.key], style)
+                for column in shown
+            )
+        )
     return grid
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from gradmark.errors import InvalidWorkloadError
 from gradmark.measure.reference.exact import HUGE, NoReferenceError, exact_gradient, judge, namespace, reference_of
-from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS
+from gradmark.workloads.vocabulary import NESTED, SCALAR_FUNCTIONS
 from gradmark.workloads.workload import workload
 
 PROMISED = 1e-50
@@ -34,7 +34,7 @@ def only_floats(ops, x):
 
 
 def test_the_namespace_is_whole():
-    assert set(vars(namespace())) == set(SCALAR_FUNCTIONS)
+    assert set(vars(namespace())) == {*SCALAR_FUNCTIONS, *NESTED, "while_loop"}
 
 
 def test_the_gradient_is_exact_beyond_a_double():

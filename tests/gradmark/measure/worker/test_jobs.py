@@ -54,6 +54,15 @@ def test_an_operation_that_a_plain_object_lacks_is_unsupported(engine):
     assert result.lacks == ["softplus"]
 
 
+def test_published_inputs_come_from_the_folder_that_was_given(tmp_path):
+    cell = Cell(engine="tapegrad", workload="adbench_gmm", suite="literature", params={"d": 2, "k": 3, "n": 1})
+    given = Settings(blocks=2, block_ns=10_000, memory=False, data=str(tmp_path))
+    result = run(Job(kind="try", cell=cell, settings=given))
+    assert result.status == "invalid"
+    assert result.message.startswith(f"--data {tmp_path}: expected a file that ends with 'test.txt' and 'gmm' in its")
+    assert run(Job(kind="try", cell=cell, settings=QUICK)).status == "ok"
+
+
 def test_an_attribute_that_is_no_operation_is_an_error(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(

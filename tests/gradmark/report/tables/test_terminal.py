@@ -133,3 +133,24 @@ def test_medians_on_demand(make: Any) -> None:
     print_tables(tables, [], Console(width=200, file=out), medians=True)
     assert "1.30 µs (range 1.00 µs to 1.40 µs)" in out.getvalue()
     assert "median" not in printed(tables, width=200)
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("rosenbrock/n=10/derivative=hvp", ["rosenbrock/n=10/derivative=hvp"]),
+        ("broyden/n=10/derivative=sparse-jacobian", ["broyden/n=10/", "  derivative=sparse-jacobian"]),
+        (
+            "transformer/batch=2/length=16/width=64/derivative=hvp",
+            ["transformer/batch=2/length=16/", "  width=64/derivative=hvp"],
+        ),
+    ],
+)
+def test_long_names_fold_between_their_parts(make: Any, name: str, lines: list[str]) -> None:
+    workload, *sizes = name.split("/")
+    derivative = sizes.pop().partition("=")[2]
+    params = {key: int(value) for key, value in (size.split("=") for size in sizes)}
+    cell = make.cell(workload=workload, params=params, derivative=derivative)
+    table = printed(make.tables(make.failed("crash", cell=cell)), width=80).splitlines()
+    assert table[3].split() == [lines[0], "crashed"]
+    assert [line.rstrip() for line in table[4 : 3 + len(lines)]] == lines[1:]

@@ -62,6 +62,8 @@ def campaigns(
     from gradmark.fleet.connection import Connection, Gone
     from gradmark.fleet.dispatch import Dispatch
 
+    if invocation.settings.data:
+        raise FleetError("--data names a folder of this machine, which a fleet does not carry; measure these rows here")
     with contextlib.ExitStack() as stack:
         connection = stack.enter_context(Connection(fleet.address))
         groups = _chosen(invocation, fleet, connection)

@@ -279,6 +279,7 @@ def test_two_builds_are_compared_on_one_machine(gradmark, private, tmp_path):
         (["run", "--fleet", "tcp://x:1", "--on", "zen", "--each-class"], "leave one of them out"),
         (["run", "--fleet", "tcp://x:1", "--each-class", "--json", "x"], "makes several runs"),
         (["check", "--fleet", "tcp://x:1"], "--fleet goes with --against"),
+        (["run", "--fleet", "tcp://x:1", "--data", "."], "which a fleet does not carry"),
     ],
 )
 def test_options_that_contradict_each_other(gradmark, arguments, said):

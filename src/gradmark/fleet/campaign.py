@@ -137,7 +137,7 @@ class Campaign:
         """A machine takes part."""
         if began.environment.instance not in self._joined:
             self._joined.add(began.environment.instance)
-            self.take(Joined(environment=began.environment))
+            self.take(Joined(environment=began.environment, clock_ns=began.clock_ns))
 
     def take(self, event: Event) -> None:
         """Keeps an event, if it is one more thing: what is there already is there once."""

@@ -121,7 +121,8 @@ def carry_out(
     with alone(environment.instance, wanted):
         if not HOST.despite and (unfit := machine.failing(machine.conditions(at_rest=True))):
             return Ended(token=token, unfit=unfit)
-        send(Began(task=task.id, attempt=task.attempt, token=token, environment=environment))
+        clock_ns = usual_clock.known(environment)
+        send(Began(task=task.id, attempt=task.attempt, token=token, environment=environment, clock_ns=clock_ns))
 
         def keep(event: Event) -> None:
             nonlocal number
@@ -138,7 +139,7 @@ def carry_out(
             with process.cache() as folder:
                 shipment, places = _arrival(task, Path(folder), environment.instance)
                 begun = shipment.begun(task.begun)  # as a run of this machine, with the clock that it usually has
-                begun = msgspec.structs.replace(begun, environment=environment, clock_ns=usual_clock.known(environment))
+                begun = msgspec.structs.replace(begun, environment=environment, clock_ns=clock_ns)
                 known = [msgspec.structs.replace(m, cell=shipment.arrived(m.cell)) for m in task.known]
                 with Orchestrator(begun, keep, known=known, places=places) as orchestrator:
                     _obey(task, orchestrator)

@@ -10,7 +10,7 @@ import msgspec
 
 from gradmark.records import Environment, Measurement, Record, Run
 from gradmark.records.event import Event
-from gradmark.records.quantities import Whole
+from gradmark.records.quantities import PilotNs, Whole
 
 
 class Against(Record, frozen=True, kw_only=True):
@@ -58,6 +58,7 @@ class Began(Record, frozen=True, kw_only=True, tag=True):
     attempt: Whole
     token: str  # of this beginning: Dask may begin a task twice
     environment: Environment
+    clock_ns: PilotNs | None = None  # its usual one
 
 
 class Happened(Record, frozen=True, kw_only=True, tag=True):

@@ -9,6 +9,7 @@ from gradmark.records.calibration import Calibration
 from gradmark.records.measurement import Accuracy, Instructions, Measurement, Status
 from gradmark.records.metric import exact_numbers
 from gradmark.records.pilots import MEMORY, Reference
+from gradmark.records.quantities import PilotNs
 from gradmark.records.record import Record
 from gradmark.records.run import Environment, Run
 from gradmark.records.sample import Sample, with_one_harness, with_reference
@@ -60,6 +61,7 @@ class Joined(Record, frozen=True, kw_only=True, tag=True):
     """A machine of a fleet begins to take part. Samples name it by its instance."""
 
     environment: Environment
+    clock_ns: PilotNs | None = None  # its usual clock, as `Run.clock_ns` is that of a run on one machine
 
 
 class Done(Record, frozen=True, kw_only=True, tag=True):
@@ -90,6 +92,7 @@ class GrowingRun:
         self._reference: dict[str, Reference] = {"": Reference(begun.clock_ns)}
         self._references: dict[tuple[str, str], Reference] = {}
         self._machines = {environment.instance: environment for environment in begun.machines}
+        self._clocks_ns = dict(begun.clocks_ns)
         self._done = dict.fromkeys(begun.done)
         for cell, sample in ((cell, sample) for cell, samples in self._samples.items() for sample in samples):
             self._learn(cell, sample)
@@ -118,15 +121,19 @@ class GrowingRun:
                 self._measured[cell] = msgspec.structs.replace(self._measured[cell], instructions=instructions)
             case Calibrated(calibration=calibration):
                 self.calibrations.append(calibration)
-            case Joined(environment=environment):
+            case Joined(environment=environment, clock_ns=clock_ns):
                 self._machines.setdefault(environment.instance, environment)
+                if clock_ns is not None:
+                    self._clocks_ns.setdefault(environment.instance, clock_ns)
             case Done(cells=cells):
                 self._done |= dict.fromkeys(cells)
             case Finished():
                 self.finished = True
 
     def _learn(self, cell: str, sample: Sample) -> None:
-        of_machine = self._reference.setdefault(sample.machine, Reference())
+        if sample.machine not in self._reference:
+            self._reference[sample.machine] = Reference(self._clocks_ns.get(sample.machine))
+        of_machine = self._reference[sample.machine]
         of_cell = self._references.setdefault((cell, sample.machine), Reference())
         for phase in sample.phases.values():
             of_machine.add({kind: pairs for kind, pairs in phase.pilots.items() if kind != MEMORY})
@@ -171,5 +178,6 @@ class GrowingRun:
             calibrations=list(self.calibrations),
             finished=self.finished,
             machines=list(self._machines.values()),
+            clocks_ns=dict(self._clocks_ns),
             done=list(self._done),
         )

@@ -263,7 +263,9 @@ def header(run: Run) -> Header:
 def lines(run: Run) -> bytes:
     """A whole run as the lines of a file."""
     progress = _Progress(msgspec.structs.replace(run, measurements=[]))
-    events: list[Event] = [Joined(environment=machine) for machine in run.machines]
+    events: list[Event] = [
+        Joined(environment=machine, clock_ns=run.clocks_ns.get(machine.instance)) for machine in run.machines
+    ]
     for measurement in run.measurements:
         events.append(Inspected(measurement=msgspec.structs.replace(measurement, samples=[])))
         events += [Sampled(cell=measurement.cell.id, sample=sample) for sample in measurement.samples]

@@ -214,10 +214,22 @@ def test_each_machine_has_its_own_calm():
 def test_machines_and_what_is_done_are_parts_of_a_run():
     run = GrowingRun(begun())
     machine = Environment(cpu="c", cores=1, memory_bytes=1, os="o", python="p", packages={}, instance="m1")
-    run.add(Joined(environment=machine))
-    run.add(Joined(environment=machine))
+    run.add(Joined(environment=machine, clock_ns=120.0))
+    run.add(Joined(environment=machine, clock_ns=130.0))
     run.add(Done(cells=["a", "b"]))
     run.add(Done(cells=["b", "c"]))
     assert (run.run.machines, run.run.done) == ([machine], ["a", "b", "c"])
+    assert run.run.clocks_ns == {"m1": 120.0}
     again = GrowingRun(run.run)
     assert again.run == run.run
+
+
+def test_times_of_a_fleet_are_stated_at_the_usual_clock_of_their_machine():
+    machine = Environment(cpu="c", cores=1, memory_bytes=1, os="o", python="p", packages={}, instance="m1")
+    joined = Joined(environment=machine, clock_ns=104.0)
+    phase = Phase(iterations=1, block_ns=[50.0] * 4, pilots={"core": [(100.0, 100.0)] * 4})
+    one = Sample(process=0, phases={"total": phase}, once_ns={}, harness_ns=0.0, clock_ns=1.0)
+    here = run_of(inspected(CELLS[0]), Sampled(cell=A, sample=one), clock_ns=104.0)
+    there = run_of(joined, inspected(CELLS[0]), Sampled(cell=A, sample=msgspec.structs.replace(one, machine="m1")))
+    times = [run.measurements[0].samples[0].phases["total"].time_ns for run in (here, there)]
+    assert times[0] == times[1] == pytest.approx(52.0, rel=0.002)

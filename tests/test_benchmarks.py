@@ -274,6 +274,43 @@ def test_the_table_counts_kills_and_names_what_is_broken(script, capsys):
     ]
 
 
+# --- fleets: the night that is simulated, and what the kills find
+
+
+def test_a_simulated_night_does_all_its_work(script):
+    fleet = script("fleet")
+    simulation = fleet.Simulation(machines=20, engines=2, problems=2, seed=0)
+    night = simulation.night()
+    assert all(row.done == len(row.rounds_s) for row in simulation.rows.values())
+    assert (len(simulation.rows), night.given_up) == (2 * fleet.SIZES * fleet.CLASSES, 0)
+    again = fleet.Simulation(machines=20, engines=2, problems=2, seed=0).night()
+    assert again == night
+
+
+def test_a_machine_that_goes_away_takes_only_its_last_process_with_it(script, monkeypatch):
+    fleet = script("fleet")
+    monkeypatch.setattr(fleet, "DEATH_S", 600.0)
+    simulation = fleet.Simulation(machines=20, engines=2, problems=2, seed=0)
+    night = simulation.night()
+    assert night.losses > 0
+    assert night.lost_s <= night.losses * max(fleet.PROCESS_S, fleet.INSPECTION_S) / 2
+    assert all(row.done == len(row.rounds_s) or night.given_up for row in simulation.rows.values())
+
+
+def test_what_a_fleet_loses_or_has_twice_is_found(script, tmp_path):
+    kills = script("fleet_kills")
+    path = tmp_path / "x.jsonl"
+    whole = (Path(__file__).parent / "data" / "runs" / "format-5.jsonl").read_bytes()
+    path.write_bytes(whole)
+    lines = whole.splitlines(keepends=True)
+    sampled = next(line for line in lines if b'"type":"Sampled"' in line)
+    before = set(kills.broken(path, 1))
+    path.write_bytes(b"".join([*lines[:-1], sampled, lines[-1]]))
+    assert any("2 times" in problem for problem in set(kills.broken(path, 1)) - before)
+    path.write_bytes(b"".join(lines[:-1]))
+    assert "finished: it did not come to its end" in kills.broken(path, 1)
+
+
 # --- the functions of the literature
 
 

@@ -93,5 +93,9 @@ class ConfigurationError(GradmarkError):
     """`[tool.gradmark]` in pyproject.toml says something that is not understood."""
 
 
+class FleetError(GradmarkError):
+    """A fleet cannot be reached, has no machine for what was asked, or its machines differ."""
+
+
 class RevisionError(GradmarkError):
     """The revision to compare with cannot be found or built; that is no regression."""

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from gradmark.commands.measuring import Invocation, MeasuringCommand, measuring, orchestrating
-from gradmark.commands.options import HOW, options
+from gradmark.commands.options import HOW, ON_FLEET, options
 from gradmark.commands.terminal import Kind, say, say_document
 from gradmark.records import Run, Settings
 
 if TYPE_CHECKING:
+    from gradmark.commands.distributing import Fleet
     from gradmark.gate.configuration import Configuration
-    from gradmark.measure.plan import Plan
+    from gradmark.measure.plan import Ask, Plan
     from gradmark.records.finding import Finding, Gate
 
 FORMATS = ["table", "markdown", "junit", "bencher", "github-benchmark", "json"]
@@ -28,7 +29,7 @@ baseline_option = click.option(
 
 @click.command(cls=MeasuringCommand)
 @click.argument("select", nargs=-1)
-@options("engines", "keyword")
+@options("engines", "keyword", *ON_FLEET)
 @baseline_option
 @click.option("--against", metavar="REF", help="Build this git revision and measure both side by side, with times.")
 @click.option(
@@ -45,6 +46,9 @@ def command(
     select: tuple[str, ...],
     engines: tuple[str, ...],
     keyword: str | None,
+    fleet: str | None,
+    on: str | None,
+    each_class: bool,
     file: Path | None,
     against: str | None,
     budgets: tuple[str, ...],
@@ -57,17 +61,26 @@ def command(
 
     Exact metrics (allocations, leaks, peak memory, tape instructions, gradient error) are compared with
     gradmark-baseline.json, which takes seconds. With --against, they and times are compared with another revision,
-    measured side by side. Exit code 0: pass; 1: fail; 2: wrong usage; 3: inconclusive.
+    measured side by side; on a fleet both on the same machine. Exit code 0: pass; 1: fail; 2: wrong usage;
+    3: inconclusive.
     """
+    from gradmark.commands import distributing
     from gradmark.gate.configuration import read
     from gradmark.records.finding import EXIT_CODES
     from gradmark.store import baselines, runs
 
+    machines = distributing.fleet_of(fleet, on, each_class)
+    if machines is not None and against is None:
+        raise click.UsageError("a baseline is of one machine and takes seconds: --fleet goes with --against")
+    if each_class:
+        raise click.UsageError("a check has one answer: choose a class with --on, and check each by itself")
     configuration = read(budgets)
     if output is not None:
         runs.ready_file(output)
     chosen = Chosen(tuple(select or configuration.select), tuple(engines or configuration.engines), keyword)
-    if against is not None:
+    if against is not None and machines is not None:
+        gate = on_fleet(invocation, chosen, configuration, against, pairs, machines)
+    elif against is not None:
         gate = side_by_side(invocation, chosen, configuration, against, pairs)
     else:
         whole = not (select or engines or keyword)
@@ -85,7 +98,11 @@ class Chosen:
     keyword: str | None
 
     def plan(
-        self, invocation: Invocation, settings: Settings, worked: Callable[[str], bool] = lambda _: False
+        self,
+        invocation: Invocation,
+        settings: Settings,
+        worked: Callable[[str], bool] = lambda _: False,
+        ask: "Ask | None" = None,
     ) -> "Plan":
         """The plan. An engine that cannot be used any more is no error if it worked before: its rows will say it."""
         from gradmark.errors import EngineError
@@ -93,9 +110,9 @@ class Chosen:
 
         rows = invocation.select(self.select, self.keyword)
         try:
-            return invocation.plan(rows, self.engines, settings=settings)
+            return invocation.plan(rows, self.engines, settings=settings, ask=ask)
         except EngineError:
-            can = plan.survey(self.engines, process.run, settings, named=()).can
+            can = plan.survey(self.engines, ask or process.run, settings, named=()).can
             broken = [name for name in self.engines if name not in can]
             if not broken or not all(map(worked, broken)):
                 raise
@@ -176,6 +193,56 @@ def side_by_side(
         orchestrator.finish()
         notes = [*contest.notes(pairs), *contest.notes_on_files(orchestrator.run, revision)]
     return Gate(against=revision.name, findings=findings, notes=notes)
+
+
+def on_fleet(
+    invocation: Invocation,
+    chosen: Chosen,
+    configuration: "Configuration",
+    against: str,
+    pairs: int,
+    fleet: "Fleet",
+) -> "Gate":
+    """Everything against another revision, both builds of a row on the same machine of a fleet."""
+    import dataclasses
+    import os
+
+    import msgspec
+
+    from gradmark.commands.distributing import campaigns
+    from gradmark.fleet import carrying
+    from gradmark.fleet.task import Against
+    from gradmark.records.finding import Gate
+    from gradmark.revisions import checkout, contest
+
+    commit = checkout.commit_of(against)
+    if invocation.begun is not None:
+        refuse_other_commit(invocation.begun)
+    else:
+        invocation = dataclasses.replace(invocation, arguments=_pinned(invocation.arguments, commit))
+    settings = contest.settings_of(invocation.settings, pairs)
+    top, head, changes = carrying.repository()
+    builds = Against(
+        commit=commit,
+        build=configuration.build,
+        head=head,
+        changes=changes,
+        top=top,
+        inside=os.path.relpath(Path.cwd().resolve(), Path(top).resolve()),
+    )
+
+    def of_both_sides(ask: "Ask") -> "Plan":
+        one_side = chosen.plan(invocation, settings, ask=ask)
+        return msgspec.structs.replace(one_side, cells=contest.both_sides(one_side.cells), known=[])
+
+    with campaigns(invocation, fleet, of_both_sides, builds) as ((campaign, _),):
+        rows = contest.rows_of(campaign.cells)
+        (findings,) = contest.decide([contest.Contest(rows, pairs)], campaign, configuration)
+        campaign.finish()
+        machines = [machine.instance for machine in campaign.run.machines]
+    name = commit[:12] if against == commit else f"{against} ({commit[:12]})"
+    where = f"measured on {', '.join(sorted(machines))}: both builds of a row on the same machine"
+    return Gate(against=name, findings=findings, notes=[*contest.notes(pairs), where])
 
 
 def refuse_other_commit(begun: Run) -> None:

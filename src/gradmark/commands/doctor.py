@@ -1,16 +1,15 @@
 """`gradmark doctor`: is this machine fit to measure on, and what to do about it."""
 
 import math
-import os
-import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
 from gradmark.commands.terminal import Styled, say
+from gradmark.measure.fitness import Check, machine, tools
 
 if TYPE_CHECKING:
     from gradmark.analyse.states import States, Visit
@@ -35,16 +34,6 @@ MINUTE_S = 60.0
 # As wide as a terminal that nobody has widened.
 WIDTH = 80
 ELSEWHERE = "measure on another machine, or at another hour"
-
-
-@dataclass(frozen=True)
-class Check:
-    """One thing that was looked at."""
-
-    good: bool
-    what: str
-    advice: str = ""
-    details: tuple[str, ...] = ()  # lines between the two
 
 
 @click.command()
@@ -75,49 +64,6 @@ def wrapped(text: str) -> list[str]:
     import textwrap
 
     return textwrap.wrap(text, WIDTH - len("look  "))
-
-
-def machine() -> Iterator[Check]:
-    """Clock, cores, load, memory, frequency, virtualisation."""
-    from gradmark.measure import environment
-    from gradmark.measure.worker.timer import clock_resolution_ns
-    from gradmark.units import size
-
-    resolution = clock_resolution_ns()
-    yield Check(resolution < 1000, f"clock: steps of {resolution:.0f} ns")
-    cores = environment.cores()
-    yield Check(cores >= 2, f"cores: {cores} ({environment.cpu()})", "" if cores >= 2 else "the only core is shared")
-    if hasattr(os, "getloadavg"):
-        load = os.getloadavg()[0]
-        calm = load < 0.5 * cores
-        yield Check(calm, f"load: {load:.2f} over the last minute", "" if calm else "close other programs, then wait")
-    free = _free_bytes()
-    if free is not None:
-        yield Check(free > 2 << 30, f"free memory: {size(free)}", "" if free > 2 << 30 else "close other programs")
-    governor = environment.governor()
-    if governor is None:
-        yield Check(False, "CPU frequency governor: not shown by this system", "the frequency may change unseen")
-    else:
-        steady = governor == "performance"
-        advice = "" if steady else "`sudo cpupower frequency-set -g performance` keeps the frequency steady"
-        yield Check(steady, f"CPU frequency governor: {governor}", advice)
-    host = environment.virtualisation()
-    advice = "others may use the same hardware: trust ratios of interleaved runs, not times" if host else ""
-    yield Check(host is None, f"virtualisation: {host or 'none seen'}", advice)
-
-
-def tools() -> Iterator[Check]:
-    """memray and valgrind: without them some columns stay empty."""
-    try:
-        import memray  # noqa: F401
-
-        yield Check(True, "memray: installed; allocations and bytes can be counted")
-    except ImportError:
-        yield Check(False, "memray: not installed", "pip install memray (Linux and macOS); until then memory is n/a")
-    if shutil.which("valgrind"):
-        yield Check(True, "valgrind: installed; --instructions can be used")
-    else:
-        yield Check(False, "valgrind: not installed", "install it with the system's packages to use --instructions")
 
 
 def cores(seconds: float) -> list[Check]:
@@ -296,10 +242,3 @@ def aa_error(times_ns: Sequence[float], arm: int) -> float:
         drawn = draw.sample(times_ns, 2 * arm)
         errors.append(abs(median(drawn[:arm]) / median(drawn[arm:]) - 1.0))
     return sorted(errors)[int(0.95 * DRAWS)]
-
-
-def _free_bytes() -> int | None:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return None

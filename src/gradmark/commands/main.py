@@ -37,6 +37,7 @@ VERBS = {
     "report": "A self-contained HTML page of one run or several.",
     "store": "Keep runs in a database: init, copy, check.",
     "list": "Workloads, engines, runs.",
+    "fleet": "Machines that measure for others: start a worker, see what is there.",
     "doctor": "Check whether this machine is fit to measure on.",
 }
 

@@ -21,7 +21,7 @@ from gradmark.records import Cell, DerivativeName, Measurement, Run, Settings
 
 if TYPE_CHECKING:
     from gradmark.measure.orchestrator import Orchestrator
-    from gradmark.measure.plan import Chosen, Plan
+    from gradmark.measure.plan import Ask, Chosen, Plan
     from gradmark.measure.process import Place
     from gradmark.store.listing import Listed
     from gradmark.store.store import Store
@@ -58,11 +58,12 @@ class Invocation:
         devices: Sequence[str] = (),
         derivatives: Sequence[DerivativeName] = (),
         tries: bool = True,
+        ask: "Ask | None" = None,
     ) -> "Plan":
         """The plan of engines on what was chosen: engines are asked what they can do, functions are tried.
 
-        full: whether the plan has all sizes, if not as the settings say. tries: off, if the plan is only shown. An
-        engine that cannot be used is an error.
+        full: whether the plan has all sizes, if not as the settings say. tries: off, if the plan is only shown. ask:
+        who is asked, if not this machine. An engine that cannot be used is an error.
         """
         import msgspec
 
@@ -74,7 +75,7 @@ class Invocation:
         asked = plan.Request(chosen=chosen, engines=engines, dtypes=dtypes, devices=devices, derivatives=derivatives)
         with working("asking the engines what they can do", quiet=True) as watch:
             planned = plan.make_plan(
-                asked, sizes, process.run, verb=self.verb, tries=tries, stop=process.end_all, watch=watch
+                asked, sizes, ask or process.run, verb=self.verb, tries=tries, stop=process.end_all, watch=watch
             )
         for problem in planned.left_out.values():
             say(f"left out: {problem}", err=True)
@@ -105,6 +106,8 @@ class MeasuringCommand(click.Command):
             return context
         _refuse_planning(self, context)
         found, begun = _begun(name, verb, context.params["store"], context.params["trust"])
+        if not begun.finished and not _on_fleet(context, begun):
+            _refuse_elsewhere(begun)
         arguments = [*begun.arguments, *_of_output(context, self)]
         context = super().make_context(info_name, arguments, parent, **extra)
         context.obj = _Typed(verb, begun.arguments, begun, found)
@@ -264,9 +267,14 @@ def _begun(name: str, verb: str, store: "Store", trusted: bool) -> tuple[str, Ru
     if not trusted:
         _refuse_strange(begun, Path(found) if begun.finished and Path(found).exists() else store.local(found))
     if not begun.finished:
-        _refuse_elsewhere(begun)
         _refuse_edited(begun)
     return found, begun
+
+
+def _on_fleet(context: click.Context, begun: Run) -> bool:
+    """Whether the rest of a run is measured by a fleet, which has machines of its class or says that it has none."""
+    words = [word.partition("=")[0] for word in begun.arguments]
+    return context.params.get("fleet") is not None or "--fleet" in words
 
 
 def _refuse_strange(begun: Run, path: Path) -> None:

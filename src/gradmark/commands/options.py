@@ -128,6 +128,15 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
         help="Published inputs for the literature suite: the folder `data` of ADBench.",
     ),
     "store": store_option,
+    "fleet": click.option(
+        "--fleet", metavar="ADDRESS", help="Measure on the machines of this Dask scheduler, such as tcp://host:8786."
+    ),
+    "on": click.option(
+        "--on", metavar="CLASS", help="With --fleet: on machines of this class; `gradmark fleet status` shows them."
+    ),
+    "each_class": click.option(
+        "--each-class", is_flag=True, help="With --fleet: a run on each class of machines, all at the same time."
+    ),
     "resume": click.option(
         "--resume", metavar="RUN", help="Continue an interrupted run: its id, its file, or `latest`."
     ),
@@ -138,9 +147,10 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
     ),
 }
 HOW = ("seed", "threads", "timeout", "memory_limit", "pin", "huge_pages", "data", "store", "resume", "trust")
+ON_FLEET = ("fleet", "on", "each_class")
 SAMPLING = ("quick", "processes", "memory", "instructions", *HOW)
 # Options that change what becomes of a run, not the run: they may be given with --resume.
-OF_OUTPUT = ("form", "output", "json_file", "html_file", "medians", "as_json", "store", "resume", "trust")
+OF_OUTPUT = ("form", "output", "json_file", "html_file", "medians", "as_json", "store", "fleet", "resume", "trust")
 
 
 def options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

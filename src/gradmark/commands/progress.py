@@ -152,6 +152,8 @@ def duration(seconds: float) -> str:
 def _stage(step: "Step") -> str:
     if step.kind == "sample":
         return f"round {step.round} of {step.rounds}"
+    if step.kind == "row":
+        return "on the fleet"
     return "inspecting" if step.kind == "inspection" else "counting instructions"
 
 

@@ -6,16 +6,18 @@ from pathlib import Path
 import click
 import msgspec
 
+from gradmark.analyse.unsettled import FEW_ENGINES, unsettled
 from gradmark.commands import report
 from gradmark.commands.measuring import Invocation, MeasuringCommand, chosen_by_user, measure, measuring
-from gradmark.commands.options import DEFAULT_ENGINE, SAMPLING, options
+from gradmark.commands.options import DEFAULT_ENGINE, ON_FLEET, SAMPLING, options
 from gradmark.commands.showing import FORMATS, show
 from gradmark.commands.terminal import say
 from gradmark.engines import discovery
-from gradmark.records import Cell, DerivativeName, Run, Settings
+from gradmark.records import DerivativeName, Run, Settings
+from gradmark.records.identity import class_of
 
-# More engines than this are a comparison of all, whose quick form has so many processes for each cell.
-FEW_ENGINES, PROCESSES_OF_MANY = 4, 2
+# The processes of each cell in a quick comparison of many engines.
+PROCESSES_OF_MANY = 2
 # Engines that two processes do not tell from the fastest have two more: four can be told apart (analyse/standings.py).
 # benchmarks/statistics.py simulates how often that marks one of equal engines as the winner.
 FURTHER_ROUNDS = 2
@@ -23,7 +25,7 @@ FURTHER_ROUNDS = 2
 
 @click.command(cls=MeasuringCommand)
 @click.argument("select", nargs=-1)
-@options("engines", "keyword", "dtypes", "devices", "derivatives")
+@options("engines", "keyword", "dtypes", "devices", "derivatives", *ON_FLEET)
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Also write the run to this file.")
 @click.option("--html", "html_file", type=click.Path(path_type=Path), help="Also write a page that shows the run.")
@@ -37,6 +39,9 @@ def command(
     dtypes: tuple[str, ...],
     devices: tuple[str, ...],
     derivatives: tuple[DerivativeName, ...],
+    fleet: str | None,
+    on: str | None,
+    each_class: bool,
     form: str,
     json_file: Path | None,
     html_file: Path | None,
@@ -53,11 +58,15 @@ def command(
     Exit code 1 when a row fails: a wrong value or gradient, work that is not timed, an error, a crash, a timeout; or
     when nothing ran.
     """
-    from gradmark.measure.plan import Plan
+    from gradmark.commands import distributing
+    from gradmark.measure.plan import Ask, Plan
     from gradmark.report.model.characters import plural
-    from gradmark.store import runs
 
-    def plan() -> Plan:
+    machines = distributing.fleet_of(fleet, on, each_class)
+    if each_class and (json_file is not None or html_file is not None):
+        raise click.UsageError("--each-class makes several runs: write pages of them with `gradmark report`")
+
+    def plan(ask: Ask | None = None) -> Plan:
         asked = engines or (DEFAULT_ENGINE,)
         settings = fewer(invocation.settings, len(discovery.chosen(asked, derivatives)))
         rows = invocation.select(select, keyword)
@@ -69,6 +78,7 @@ def command(
             devices=devices,
             derivatives=derivatives,
             tries=not dry_run,
+            ask=ask,
         )
 
     if dry_run:
@@ -80,16 +90,29 @@ def command(
         say(f"{plural(len(planned.cells), 'cell')}, {processes} each")
         return
     ready(json_file, html_file)
-    run, where = measure(invocation, plan, unsettled)
+    if machines is None:
+        measured = [measure(invocation, plan, unsettled)]
+    else:
+        measured = distributing.measure_on(invocation, machines, plan)
+    for run, where in measured:
+        if len(measured) > 1:
+            say(f"{class_of(run.environment).words}:", err=form != "table")
+        written(run, json_file, html_file)
+        show(run, form, medians=medians)
+        if form == "table":
+            say()
+        say(f"run file: {where}", err=form != "table")
+    sys.exit(max(exit_code(run) for run, _ in measured))
+
+
+def written(run: Run, json_file: Path | None, html_file: Path | None) -> None:
+    """Writes what else was asked for of a run."""
+    from gradmark.store import runs
+
     if json_file is not None:
         runs.save(run, json_file)
     if html_file is not None:
         report.write([run], html_file)
-    show(run, form, medians=medians)
-    if form == "table":
-        say()
-    say(f"run file: {where}", err=form != "table")
-    sys.exit(exit_code(run))
 
 
 def exit_code(run: Run) -> int:
@@ -110,20 +133,6 @@ def fewer(settings: Settings, engines: int) -> Settings:
         return settings
     most = PROCESSES_OF_MANY + FURTHER_ROUNDS
     return msgspec.structs.replace(settings, processes=PROCESSES_OF_MANY, most_processes=most)
-
-
-def unsettled(run: Run) -> list[Cell]:
-    """The cells that another process may settle.
-
-    In a quick comparison of many engines, those that may be the fastest of their row; else those whose processes do not
-    agree on a time.
-    """
-    from gradmark.analyse.standings import unsettled as may_be_fastest
-    from gradmark.records.agreement import agreed
-
-    if len({measurement.cell.engine for measurement in run.measurements}) > FEW_ENGINES and not run.settings.full:
-        return may_be_fastest(run.measurements)
-    return [measurement.cell for measurement in run.measurements if not agreed(measurement)]
 
 
 def ready(json_file: Path | None, html_file: Path | None) -> None:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Literal, Self
+from typing import Literal, Protocol, Self
 
 import msgspec
 
@@ -42,14 +42,31 @@ CALLGRIND_WORK_NS = 4e6
 
 @dataclass(frozen=True)
 class Step:
-    """Where the work stands, for a progress display: `done` of `total` inspections, samples or counts."""
+    """Where the work stands, for a progress display: `done` of `total` inspections, samples, counts, cells of rows."""
 
-    kind: Literal["inspection", "sample", "count"]
+    kind: Literal["inspection", "sample", "count", "row"]
     done: int
     total: int
     cell: str = ""  # what comes next, or was just inspected
     round: int = 0  # of samples, from 1
     rounds: int = 0
+
+
+class Measuring(Protocol):
+    """What those who decide need of whoever measures: an orchestrator here, or one that asks many machines."""
+
+    @property
+    def run(self) -> Run:
+        """The run as it stands."""
+
+    def measurement(self, cell: Cell) -> Measurement:
+        """What is known of a cell that was inspected."""
+
+    def count_exactly(self, cells: Sequence[Cell], *, again: bool = False) -> None:
+        """Exact metrics of the cells."""
+
+    def sample(self, cells: Sequence[Cell], numbers: range) -> None:
+        """A round for each process number."""
 
 
 def begin(plan: Plan) -> Run:

@@ -25,6 +25,7 @@ class Calibration(Record, frozen=True, kw_only=True):
 
     started: Moment
     work: dict[Kind, Phase]
+    machine: str = ""  # the instance that it was made on, if the run is a fleet's; else the run's own
 
     @property
     def levels(self) -> dict[str, float]:

@@ -119,4 +119,7 @@ class Run(Record, frozen=True, kw_only=True):
     # What the core's pilot takes at the machine's usual clock, at which times are stated; None where it was not known.
     clock_ns: PilotNs | None = None
     sources: dict[str, str] = {}  # digests of the user's files that it measures, by path; none in older files
+    machines: list[Environment] = []  # of a fleet's run: those that took part, of one class; else it has only its own
+    clocks_ns: dict[str, PilotNs] = {}  # the usual clocks of these machines, by their instances
+    done: list[str] = []  # of a fleet's run: the cells of which nothing is left to do, by their ids
     format_version: Version = 1  # what a file has that does not say: defaults are not written

@@ -76,6 +76,7 @@ class Sample(Record, frozen=True, kw_only=True):
     own_total: bool = False  # total is a call of its own, not forward and then backward
     warnings: list[Warning] = []
     watched_ns: dict[str, Nanoseconds] = {}  # for how long the pilots saw a machine that was calm, or slow
+    machine: str = ""  # the instance that it was taken on, if the run is a fleet's; else the run's own
 
 
 def with_reference(sample: Sample, reference: Mapping[str, float]) -> Sample:

@@ -13,7 +13,7 @@ import msgspec
 from gradmark.gate import exact, timing
 from gradmark.gate.configuration import Configuration
 from gradmark.gate.pairs import PairedTimes, joined, paired
-from gradmark.measure.orchestrator import Orchestrator
+from gradmark.measure.orchestrator import Measuring
 from gradmark.records import Cell, Measurement, Run, Settings, Status
 from gradmark.records.finding import Finding, FindingCode, merged
 from gradmark.revisions.checkout import Revision
@@ -60,16 +60,14 @@ class _Round:
     rows: Sequence[Cell]
     processes: range
 
-    def floors(self, orchestrator: Orchestrator) -> list[PairedTimes]:
+    def floors(self, orchestrator: Measuring) -> list[PairedTimes]:
         """Those of the rows that worked on both sides to the end."""
         sides = [_sides(orchestrator, row) for row in self.rows]
         working = [(before, now) for before, now in sides if before.status == now.status == "ok"]
         return joined([floors for before, now in working for floors in paired(before, now, self.processes)])
 
 
-def decide(
-    contests: Sequence[Contest], orchestrator: Orchestrator, configuration: Configuration
-) -> list[list[Finding]]:
+def decide(contests: Sequence[Contest], orchestrator: Measuring, configuration: Configuration) -> list[list[Finding]]:
     """Counts and measures, each again where something is flagged, and judges; the findings of each contest."""
     orchestrator.count_exactly(both_sides([row for contest in contests for row in contest.rows]))
     # before anything is timed: a row that failed only once is timed
@@ -99,7 +97,7 @@ def decide(
     return decided
 
 
-def floors(contest: Contest, orchestrator: Orchestrator) -> list[PairedTimes]:
+def floors(contest: Contest, orchestrator: Measuring) -> list[PairedTimes]:
     """All pairs of a contest, first and fresh ones."""
     return _Round(contest, contest.rows, range(2 * contest.pairs)).floors(orchestrator)
 
@@ -127,7 +125,7 @@ def _fresh(contest: Contest) -> range:
     return range(contest.pairs, 2 * contest.pairs)
 
 
-def _measure(parts: Sequence[_Round], orchestrator: Orchestrator) -> None:
+def _measure(parts: Sequence[_Round], orchestrator: Measuring) -> None:
     """Rounds over all contests with the same number of pairs, so that they too share slow moments."""
     for processes in dict.fromkeys(part.processes for part in parts if part.rows and part.processes):
         rows = [row for part in parts if part.processes == processes for row in part.rows]
@@ -141,13 +139,13 @@ def _flagged(part: _Round, findings: Sequence[Finding]) -> list[Cell]:
     return [row for row in part.rows if key(row) in doubtful or (row.engine in doubtful and first[row.engine] is row)]
 
 
-def _sides(orchestrator: Orchestrator, row: Cell) -> tuple[Measurement, Measurement]:
+def _sides(orchestrator: Measuring, row: Cell) -> tuple[Measurement, Measurement]:
     """What was measured before and now, as if each were the row's only side: the gate compares by name."""
     before, now = (msgspec.structs.replace(orchestrator.measurement(cell), cell=row) for cell in both_sides([row]))
     return before, now
 
 
-def _counted(contest: Contest, orchestrator: Orchestrator, configuration: Configuration) -> list[Finding]:
+def _counted(contest: Contest, orchestrator: Measuring, configuration: Configuration) -> list[Finding]:
     """Exact metrics against the other side's; what fails is counted again on both."""
 
     def count_again(doubtful: Collection[str]) -> list[Finding]:
@@ -159,7 +157,7 @@ def _counted(contest: Contest, orchestrator: Orchestrator, configuration: Config
     return _doubted(findings, [_sides(orchestrator, row)[0] for row in contest.rows])
 
 
-def _exact(rows: Sequence[Cell], orchestrator: Orchestrator, configuration: Configuration) -> list[Finding]:
+def _exact(rows: Sequence[Cell], orchestrator: Measuring, configuration: Configuration) -> list[Finding]:
     """Exact metrics as they are now, held against a baseline of those before. What is new has nothing before.
 
     What stopped working only while it was timed still has them.

@@ -17,7 +17,17 @@ import msgspec
 from gradmark.errors import StoreError
 from gradmark.records import FORMAT_VERSION, Cell, Environment, Record, Run, Settings
 from gradmark.records.decoding import UndecodableError, decoded, encoded
-from gradmark.records.event import Calibrated, Event, Finished, GrowingRun, Inspected, Sampled, Stopped
+from gradmark.records.event import (
+    Calibrated,
+    Done,
+    Event,
+    Finished,
+    GrowingRun,
+    Inspected,
+    Joined,
+    Sampled,
+    Stopped,
+)
 from gradmark.records.quantities import Moment, PilotNs, Version, Whole
 from gradmark.store import document, reading, seal
 from gradmark.store.writing import replace, write_all
@@ -253,11 +263,15 @@ def header(run: Run) -> Header:
 def lines(run: Run) -> bytes:
     """A whole run as the lines of a file."""
     progress = _Progress(msgspec.structs.replace(run, measurements=[]))
-    events: list[Event] = []
+    events: list[Event] = [
+        Joined(environment=machine, clock_ns=run.clocks_ns.get(machine.instance)) for machine in run.machines
+    ]
     for measurement in run.measurements:
         events.append(Inspected(measurement=msgspec.structs.replace(measurement, samples=[])))
         events += [Sampled(cell=measurement.cell.id, sample=sample) for sample in measurement.samples]
     events += [Calibrated(calibration=calibration) for calibration in run.calibrations]
+    if run.done:
+        events.append(Done(cells=run.done))
     if run.finished:
         events.append(Finished())
     first = _packed(header(run), _HEADER)

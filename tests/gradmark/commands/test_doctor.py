@@ -10,7 +10,7 @@ from gradmark.analyse.states import States, Stretch
 from gradmark.commands import doctor
 from gradmark.commands.doctor import aa_error, calm_times, choice, cores, machine, noise, one_core, smallest, tools
 from gradmark.errors import GradmarkError
-from gradmark.measure import environment, process, watching
+from gradmark.measure import environment, fitness, process, watching
 from gradmark.measure.job import Result
 from gradmark.measure.watching import Visited
 from gradmark.records import Phase, Sample
@@ -186,7 +186,7 @@ def test_a_machine_that_is_not_fit(monkeypatch):
     monkeypatch.setattr(environment, "governor", lambda: "powersave")
     monkeypatch.setattr(environment, "virtualisation", lambda: "QEMU")
     monkeypatch.setattr(os, "getloadavg", lambda: (3.0, 0.0, 0.0))
-    monkeypatch.setattr(doctor, "_free_bytes", lambda: 1 << 30)
+    monkeypatch.setattr(fitness, "_free_bytes", lambda: 1 << 30)
     found = list(machine())
     for what in (
         "cores: 1",
@@ -204,7 +204,7 @@ def test_a_machine_that_is_fit(monkeypatch):
     monkeypatch.setattr(environment, "governor", lambda: "performance")
     monkeypatch.setattr(environment, "virtualisation", lambda: None)
     monkeypatch.setattr(os, "getloadavg", lambda: (0.1, 0.0, 0.0))
-    monkeypatch.setattr(doctor, "_free_bytes", lambda: 8 << 30)
+    monkeypatch.setattr(fitness, "_free_bytes", lambda: 8 << 30)
     found = [f for f in machine() if not f.what.startswith("clock")]
     assert [(f.good, f.advice) for f in found] == [(True, "")] * 5
 

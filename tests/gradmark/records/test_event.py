@@ -12,12 +12,13 @@ from gradmark.records import (
     Instructions,
     Measurement,
     Memory,
+    Phase,
     Run,
     Sample,
     Settings,
     TapeSize,
 )
-from gradmark.records.event import Counted, Event, Finished, GrowingRun, Inspected, Sampled, Stopped
+from gradmark.records.event import Counted, Done, Event, Finished, GrowingRun, Inspected, Joined, Sampled, Stopped
 
 CELLS = [Cell(engine=engine, workload="poly", suite="scalar", params={"n": 10}) for engine in ("a", "b", "c")]
 A, B, C = (cell.id for cell in CELLS)
@@ -189,3 +190,46 @@ def test_cells_may_take_turns_in_any_order(turns):
 def test_processes_may_end_in_any_order(order):
     growing = [inspected(CELLS[0]), *(sampled(A, process) for process in order)]
     assert run_of(*growing) == run_of(inspected(CELLS[0]), *(sampled(A, process) for process in range(5)))
+
+
+# --- of a fleet: machines, and what is done
+
+
+def test_each_machine_has_its_own_calm():
+    """What is calm on one machine is slow on another of its class."""
+    run = GrowingRun(begun())
+    run.add(inspected(CELLS[0]))
+    for process, (machine, ns) in enumerate((("fast", 100.0), ("slow", 150.0))):
+        phase = Phase(iterations=1, block_ns=[ns] * 4, pilots={"core": [(ns, ns)] * 4})
+        sample = Sample(
+            process=process, phases={"total": phase}, once_ns={}, harness_ns=0.0, clock_ns=1.0, machine=machine
+        )
+        run.add(Sampled(cell=A, sample=sample))
+    fast, slow = run.measurement(A).samples
+    assert fast.phases["total"].is_calm
+    assert slow.phases["total"].is_calm
+    assert fast.phases["total"].reference["core"] < slow.phases["total"].reference["core"]
+
+
+def test_machines_and_what_is_done_are_parts_of_a_run():
+    run = GrowingRun(begun())
+    machine = Environment(cpu="c", cores=1, memory_bytes=1, os="o", python="p", packages={}, instance="m1")
+    run.add(Joined(environment=machine, clock_ns=120.0))
+    run.add(Joined(environment=machine, clock_ns=130.0))
+    run.add(Done(cells=["a", "b"]))
+    run.add(Done(cells=["b", "c"]))
+    assert (run.run.machines, run.run.done) == ([machine], ["a", "b", "c"])
+    assert run.run.clocks_ns == {"m1": 120.0}
+    again = GrowingRun(run.run)
+    assert again.run == run.run
+
+
+def test_times_of_a_fleet_are_stated_at_the_usual_clock_of_their_machine():
+    machine = Environment(cpu="c", cores=1, memory_bytes=1, os="o", python="p", packages={}, instance="m1")
+    joined = Joined(environment=machine, clock_ns=104.0)
+    phase = Phase(iterations=1, block_ns=[50.0] * 4, pilots={"core": [(100.0, 100.0)] * 4})
+    one = Sample(process=0, phases={"total": phase}, once_ns={}, harness_ns=0.0, clock_ns=1.0)
+    here = run_of(inspected(CELLS[0]), Sampled(cell=A, sample=one), clock_ns=104.0)
+    there = run_of(joined, inspected(CELLS[0]), Sampled(cell=A, sample=msgspec.structs.replace(one, machine="m1")))
+    times = [run.measurements[0].samples[0].phases["total"].time_ns for run in (here, there)]
+    assert times[0] == times[1] == pytest.approx(52.0, rel=0.002)

@@ -64,6 +64,7 @@ def notes(
         *_other_warnings(shown),
         *unfinished(run),
         *calmness(run),
+        *_machines(run),
         *_devices(run),
         *_self_timed(fine),
         *_transcripts(run),
@@ -323,6 +324,20 @@ def _clock(seen: Machine) -> str:
     percent = 100 * (seen.core_ns / seen.own_ns - 1.0)
     speed = f"{abs(percent):.0f} % {'faster' if percent > 0 else 'slower'}"
     return f" Its clock was {speed} than usual; times are as at its usual clock."
+
+
+def _machines(run: Run) -> Iterator[Note]:
+    """Which machines of a fleet took part, and which rows went from one to another."""
+    if not run.machines:
+        return
+    names = [machine.instance for machine in run.machines]
+    yield _info(f"fleet: measured on {plural(len(names), 'machine')} of one class: {some(names)}; each row on one.")
+    moved = [m.cell.row for m in run.measurements if len({sample.machine for sample in m.samples}) > 1]
+    if moved:
+        yield _warning(
+            f"moved: {some(list(dict.fromkeys(moved)))}. The machine was lost, and another one of its class measured "
+            "the rest. Within a round all engines of a row met the same machine: ratios stand, and times are of two."
+        )
 
 
 def _devices(run: Run) -> Iterator[Note]:

@@ -461,3 +461,15 @@ def test_a_run_without_pilots_says_so(make: Any) -> None:
         "machine: not watched by pilots, as in older runs; all blocks count as calm, at any clock speed."
     )
     assert list(calmness(make.run(make.failed("crash")))) == []
+
+
+def test_the_machines_of_a_fleet_and_rows_that_went_from_one_to_another(make: Any) -> None:
+    machine = make.run().environment
+    machines = [msgspec.structs.replace(machine, instance=name) for name in ("m1", "m2")]
+    on = [make.sample(process, machine=name) for process, name in enumerate(("m1", "m2"))]
+    measurement = make.measurement(samples=on)
+    run = make.run(measurement)
+    texts = [note.text for note in notes(msgspec.structs.replace(run, machines=machines), (), ())]
+    assert "fleet: measured on 2 machines of one class: m1, m2; each row on one." in texts
+    assert any(text.startswith(f"moved: {measurement.cell.row}. The machine was lost") for text in texts)
+    assert not any(note.text.startswith(("fleet", "moved")) for note in notes(run, (), ()))

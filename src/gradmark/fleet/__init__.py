@@ -1,0 +1,1 @@
+"""Fleets: the same plan on many machines, through Dask."""

@@ -13,6 +13,7 @@ import msgspec
 
 from gradmark.isolation.state import state_folder
 from gradmark.records import Environment, Run
+from gradmark.records.identity import class_of
 from gradmark.records.pilots import CORE, is_usual
 
 _DECODER = msgspec.json.Decoder(dict[str, float])
@@ -45,7 +46,8 @@ def own(run: Run) -> float | None:
 
 
 def _name(machine: Environment) -> str:
-    return f"{machine.cpu}, {machine.cores} cores"
+    """Machines of one class have clocks of their own: one may stand in a warmer place."""
+    return f"{class_of(machine).name}, {machine.instance}"
 
 
 def _clocks() -> dict[str, float]:

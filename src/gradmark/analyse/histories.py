@@ -73,9 +73,9 @@ class History(Record, frozen=True, kw_only=True):
     row: str
     engine: str
     machine: str  # in words, with the way of measuring
-    machine_class: str  # its name
     points: list[Point]
     changes: list[ChangePoint] = []
+    machine_class: str = ""  # its name
 
 
 class Together(Record, frozen=True, kw_only=True):

@@ -43,6 +43,7 @@ bench: $(VENV)/built $(VENV)/peers $(VENV)/bench $(VENV)/test
 	$(BIN)/python benchmarks/agreement.py
 	$(BIN)/python benchmarks/repeatability.py
 	$(BIN)/python benchmarks/report.py
+	$(BIN)/python benchmarks/bridge.py
 
 # Of the page of a report, from a real run; needs Chromium.
 pictures: $(VENV)/built $(VENV)/test

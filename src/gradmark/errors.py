@@ -1,5 +1,7 @@
 """The errors of gradmark. Each message says what was expected, what came, where, and what to do next."""
 
+from typing import Literal
+
 
 class GradmarkError(Exception):
     """The base of every error that gradmark raises on purpose; shown to users without a traceback."""
@@ -23,6 +25,24 @@ class EngineError(GradmarkError):
 
 class MissingEngineError(EngineError):
     """The package that an engine is, or adapts, is not installed."""
+
+
+class ToolError(EngineError):
+    """A program that an engine drives ended, hung, or did not answer as it should.
+
+    `status` is that of the row; `transcript` the end of what was said to it, and what it answered.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: Literal["error", "crash", "timeout", "out-of-memory"] = "error",
+        transcript: list[str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status: Literal["error", "crash", "timeout", "out-of-memory"] = status
+        self.transcript = transcript or []
 
 
 class NoSuchError(GradmarkError):

@@ -17,7 +17,7 @@ AS_FAST = 1.005
 def is_calm(numbers: Mapping[str, Number], name: str) -> bool:
     """Whether a number was seen on a calm machine; what is computed from others, whether they all were."""
     number = numbers.get(name)
-    if number is None or number.how == "measured":
+    if number is None or number.how != "derived":
         return number is None or number.calm
     return all(numbers[part].calm for part in (WHOLE, *PARTS) if part in numbers)
 

@@ -121,7 +121,7 @@ def measured(arm: Arm, measurements: Sequence[Measurement]) -> Measured | str:
     if number is None:
         why = entry.why_missing(measurement, known)
         return f"{measurement.cell.row} on {arm.engine} has no {entry.title}: {why}"
-    by_process = rounds(measurement, entry) if number.how == "measured" else {}
+    by_process = rounds(measurement, entry) if number.how != "derived" else {}
     return Measured(arm, entry, number, by_process, is_calm(known, entry.name))
 
 
@@ -150,7 +150,7 @@ def lacks_rounds(hypothesis: Hypothesis, measurements: Sequence[Measurement]) ->
 
 def _is_timed(arm: Measured) -> bool:
     """Whether every process has a time of its own; what is computed from others has none, however many there are."""
-    return arm.metric.timed and arm.number.how == "measured"
+    return arm.metric.timed and arm.number.how != "derived"
 
 
 Decision = tuple[Literal["supported", "refuted", "undecided"], str]

@@ -147,7 +147,7 @@ def _spread(item: Measurement, phase: str, number: Number) -> float:
     What was computed as a difference errs by as much as the whole and the other part together.
     """
     rest = [times.WHOLE, *(part for part in times.PARTS if part != phase)]
-    timed = [phase] if number.how == "measured" else rest
+    timed = [phase] if number.how != "derived" else rest
     # A part that is as long as the whole errs as the whole does: there is no other part.
     seen = [of_processes for name in timed if (of_processes := times.process_times(item.samples, name))]
     return math.hypot(*(_deviation(of_processes) for of_processes in seen)) / number.value

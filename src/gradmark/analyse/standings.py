@@ -15,6 +15,7 @@ from gradmark.analyse.paired import compare, quotient, rounds
 from gradmark.analyse.unpaired import rank_test
 from gradmark.records import Cell, Code, Comparison, Measurement, Number, Record
 from gradmark.records.metric import metric, numbers
+from gradmark.records.sample import How
 from gradmark.records.times import HARNESS_ERROR_NS
 
 # Within this two times are equal: those of equal things differ by up to 5 % on a shared machine.
@@ -45,6 +46,7 @@ class Standing(Record, frozen=True, kw_only=True):
 
     engine: str
     total_ns: float
+    how: How = "measured"  # how the total was obtained
     ratio: float  # to the fastest
     outcome: Outcome  # fastest: the only winner; tied: with the fastest, or the fastest of those that tie
     settled: bool  # whether a tie is one: within 5 %, not just seen by too few processes to be told apart
@@ -122,6 +124,7 @@ def _placed(
     return Standing(
         engine=m.cell.engine,
         total_ns=total,
+        how=known["total"].how,
         ratio=quotient(best, total),
         outcome="tied" if not calm else "fastest" if against is None else "slower" if slower else "tied",
         settled=equal or slower,

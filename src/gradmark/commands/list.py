@@ -1,4 +1,4 @@
-"""`gradmark list`: workloads, engines, runs."""
+"""`gradmark list`: workloads, engines, runs, and what others published."""
 
 import shutil
 import textwrap
@@ -27,16 +27,18 @@ NOT_RESUMED = ("pytest",)
 
 
 @click.command()
-@click.argument("what", type=click.Choice(["workloads", "engines", "runs", "all"]), default="all")
+@click.argument("what", type=click.Choice(["workloads", "engines", "runs", "published", "all"]), default="all")
 @store_option
 def command(what: str, store: "Store") -> None:
-    """Show what there is: workloads, engines, runs."""
+    """Show what there is: workloads, engines, runs; or the ratios that others published."""
     if what in ("workloads", "all"):
         workloads()
     if what in ("engines", "all"):
         engines()
     if what in ("runs", "all"):
         runs(store)
+    if what == "published":
+        published()
 
 
 def workloads() -> None:
@@ -80,6 +82,21 @@ def engines() -> None:
             room = _columns() - len(INDENT)
             for line in textwrap.wrap(by_mode(can.derivatives), room, break_on_hyphens=False):
                 say(f"{INDENT}{line}")
+
+
+def published() -> None:
+    """How many times as long as its function a derivative takes, as others report it: by source, problem and size."""
+    from gradmark.workloads.published import published as table
+
+    known = table()
+    for name, source in known.sources.items():
+        say(source.title)
+        for line in (source.ratio, source.machine, source.where, f"{source.licence} licence"):
+            say(f"  {line}")
+        for problem, sizes in known.ratios[name].items():
+            for size, ratios in sizes.items():
+                tools = sorted(ratios.items(), key=lambda pair: pair[1])
+                say(f"  {problem}/{size}: {', '.join(f'{tool} {ratio:g}' for tool, ratio in tools)}")
 
 
 def by_mode(derivatives: "Mapping[DerivativeName, str]") -> str:

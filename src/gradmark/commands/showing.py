@@ -54,22 +54,27 @@ def _for_tools(run: Run, form: str) -> str:
 def _for_people(run: Run, summaries: "Sequence[Summary]", form: str, medians: bool) -> None:
     from gradmark.analyse.growth import growth
     from gradmark.report.exports import markdown
-    from gradmark.report.model import sides
+    from gradmark.report.model import published, sides
     from gradmark.report.model.notes import calmness, notes
+    from gradmark.report.model.rows import rows
     from gradmark.report.model.suites import tables
     from gradmark.report.tables import terminal
 
     said, calm = notes(run, *growth(run), summaries), list(calmness(run))
+    others = published.beside(rows(run, summaries))
     if sides.wanted(run) and not medians:
         comparison = sides.comparison(run, summaries)
         shown = [note for note in said if note.level == "warning" or note in calm]  # the rest is in the tables
         if form == "markdown":
-            say_document(markdown.side_by_side(comparison, shown), "markdown")
+            say_document(markdown.side_by_side(comparison, shown) + markdown.published(others), "markdown")
         else:
             terminal.print_comparison(comparison, shown, console())
+            terminal.print_published(others, console())
         return
     answers = sides.answers_of(run) if sides.compares(run) else []
     if form == "markdown":
-        say_document(markdown.suites(tables(run, summaries), said, answers, medians=medians), "markdown")
+        document = markdown.suites(tables(run, summaries), said, answers, medians=medians)
+        say_document(document + markdown.published(others), "markdown")
     else:
         terminal.print_tables(tables(run, summaries), said, console(), answers, medians=medians)
+        terminal.print_published(others, console())

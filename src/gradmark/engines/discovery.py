@@ -55,6 +55,8 @@ NOT_COMPARED = (
 )
 # And what differentiates on its own account only where these are asked for.
 COMPARED_FOR: Mapping[str, Sequence[DerivativeName]] = {"asdex": SPARSE_ONES}
+# Engines that are programs: `gradbench:COMMAND` is made of the command that starts one.
+PROGRAMS = {"gradbench": "gradmark.engines.gradbench.tool:Tool"}
 EVERY = "all"
 ENTRY_POINTS = "gradmark.engines"
 # Classes of a module that a message lists.
@@ -99,7 +101,12 @@ def check(name: str) -> None:
     """Raises for a name that leads nowhere, without importing the engine."""
     if name in BUILT_IN:
         return
-    base, colon, _ = name.partition(":")
+    base, colon, rest = name.partition(":")
+    if base in PROGRAMS:
+        from gradmark.engines.gradbench.tool import words_of  # here: few runs have such an engine
+
+        words_of(rest)
+        return
     variants = [other for other in BUILT_IN if other.startswith(f"{base}:")]
     if colon and not variants:  # a module path; not so beside variants of ours, whose package has no engines
         return
@@ -127,6 +134,10 @@ def path_of(name: str) -> str:
 def load(name: str, path: str = "") -> Engine:
     """The engine of that name, from where it leads. Imports what it needs, so it is called in a worker."""
     path = path or path_of(name)
+    base, _, rest = name.partition(":")
+    if base in PROGRAMS:
+        home, _, attribute = PROGRAMS[base].partition(":")
+        return cast(Engine, getattr(importlib.import_module(home), attribute)(rest))
     where = f" from {path!r}" if path != name and name not in BUILT_IN else ""
     typed = "" if path != name else "; a name with ':' is read as package.module:Class"
     module_name, _, attribute = path.partition(":")

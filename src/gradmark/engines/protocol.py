@@ -154,6 +154,18 @@ class DeviceMemory:
     allocations: Callable[[], int]  # made so far
 
 
+@dataclass(frozen=True)
+class OwnClock:
+    """How an engine is asked for times that it takes itself, in a process that nobody else can time.
+
+    What it says is kept, and shown as self-timed. Only that it claims no more than what passed meanwhile can be seen.
+    """
+
+    phases: Mapping[str, Callable[[int], float]]  # by name: does so many runs, and gives the mean ns of one
+    first_ns: Callable[[], float | None]  # of the first run of all, which may compile
+    most_runs: int = 1000  # that it does when it is asked once
+
+
 # Shared: a session is counted in the peak memory of a small workload.
 _NO_PHASES: Mapping[str, Callable[[], Any]] = MappingProxyType({})
 
@@ -179,6 +191,8 @@ class Session:
     computed, if that depends on the function. sparsity: nonzeros and colours of a sparse one. evaluations: of the
     function in one iteration, if a compiled engine can tell.
 
+    clock: of an engine that drives another process, which times itself: its phases are timed by that alone.
+
     Only forward, backward, total, primal and phases are timed, so the work must be done there, for the inputs as they
     are at that time. The laboratory changes the inputs, and looks.
     """
@@ -199,6 +213,7 @@ class Session:
     mode: str = ""
     sparsity: Callable[[], Sparsity] | None = None
     evaluations: Callable[[], float] | None = None
+    clock: OwnClock | None = None
 
 
 class Engine(Protocol):

@@ -4,8 +4,10 @@ Every worker imports this, so what only few need is imported there.
 """
 
 import contextlib
+import math
 import os
 import sys
+import time
 from typing import BinaryIO
 
 # The variable with a folder for this process: what it writes there is removed, also if it is killed.
@@ -14,6 +16,23 @@ FOLDER = "GRADMARK_FOLDER"
 PR_SET_PDEATHSIG, SIGKILL, PR_SET_CHILD_SUBREAPER = 1, 9, 36
 # No huge pages for this process, and for what it starts.
 PR_SET_THP_DISABLE = 41
+
+
+# Of its time, what a process leaves itself to say that something it waited for did not come.
+SHARE_TO_SAY, MOST_TO_SAY_S = 0.2, 2.0
+
+_ends_s = math.inf  # when this process is ended, on the clock of `time.monotonic`
+
+
+def begin_time(limit_s: float) -> None:
+    """From now on this process has so long."""
+    global _ends_s
+    _ends_s = time.monotonic() + limit_s - min(SHARE_TO_SAY * limit_s, MOST_TO_SAY_S)
+
+
+def time_left_s() -> float:
+    """How long something may be waited for: afterwards there is still time to say that it did not come."""
+    return max(0.0, _ends_s - time.monotonic())
 
 
 def private_streams() -> tuple[BinaryIO, BinaryIO]:

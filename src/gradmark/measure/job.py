@@ -85,6 +85,7 @@ class Result(Record, frozen=True, kw_only=True):
     sparsity: Sparsity | None = None
     evaluations: Amount | None = None  # of the function, in one iteration
     warnings: list[Warning] = []
+    transcript: list[str] = []  # of a program that an engine drives, and that failed
     lacks: list[str] = []  # operations that the function needs and the engine does not have
     absent: bool = False  # the engine runs nothing here
     missing: bool = False  # a package that the engine needs is not installed

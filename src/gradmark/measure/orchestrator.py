@@ -324,7 +324,10 @@ class Orchestrator:
         cell = measurement.cell
         if not _differentiates(measurement):
             return Instructions(reason="the engine only evaluates")
-        times = [s.phases["total"].time_ns for s in measurement.samples if "total" in s.phases]
+        phases = [s.phases["total"] for s in measurement.samples if "total" in s.phases]
+        if any(phase.how == "self-timed" for phase in phases):
+            return Instructions(reason="the work is done in a process that the engine drives")
+        times = [phase.time_ns for phase in phases]
         if not times and cell.id not in self.iterations_ns and not self._inspected_again(cell):
             return None
         iteration_ns = min(times) if times else self.iterations_ns.get(cell.id, CALLGRIND_WORK_NS)
@@ -381,6 +384,7 @@ def measured(cell: Cell, result: Result) -> Measurement:
         sparsity=result.sparsity,
         evaluations=result.evaluations,
         warnings=result.warnings,
+        transcript=result.transcript,
         new=result.new,
         shared=result.shared,
     )
@@ -394,7 +398,13 @@ def _stopped(cell: Cell, result: Result) -> Stopped:
     """Why there is no sample. A worker that says `ok` and has none is not to be believed."""
     if result.status == "ok":
         return Stopped(cell=cell.id, status="crash", message="the worker said ok, and gave no sample")
-    return Stopped(cell=cell.id, status=result.status, message=result.message, accuracy=result.accuracy)
+    return Stopped(
+        cell=cell.id,
+        status=result.status,
+        message=result.message,
+        accuracy=result.accuracy,
+        transcript=result.transcript,
+    )
 
 
 def _differentiates(measurement: Measurement) -> bool:

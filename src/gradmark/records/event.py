@@ -37,6 +37,7 @@ class Stopped(Record, frozen=True, kw_only=True, tag=True):
     status: Status
     message: str = ""
     accuracy: Accuracy | None = None  # of a gradient that was right at first: the error that condemned it, if any
+    transcript: list[str] = []
 
 
 class Counted(Record, frozen=True, kw_only=True, tag=True):
@@ -94,8 +95,10 @@ class GrowingRun:
             case Sampled(cell=cell, sample=sample):
                 self._samples[cell].append(sample)
                 self._learn(cell, sample)
-            case Stopped(cell=cell, status=status, message=message, accuracy=accuracy):
-                stopped = msgspec.structs.replace(self._measured[cell], status=status, message=message)
+            case Stopped(cell=cell, status=status, message=message, accuracy=accuracy, transcript=transcript):
+                stopped = msgspec.structs.replace(
+                    self._measured[cell], status=status, message=message, transcript=transcript
+                )
                 if status == "wrong-gradient":  # the error that was found at first is not that of a wrong gradient
                     stopped = msgspec.structs.replace(stopped, accuracy=accuracy)
                 self._measured[cell] = stopped

@@ -100,6 +100,7 @@ class Measurement(Record, frozen=True, kw_only=True):
     # Of one of two sides: it has no such workload or engine; the user's files that both sides load.
     new: bool = False
     shared: list[str] = []
+    transcript: list[str] = []  # of a program that failed: the end of what was said to it, and what it answered
     counts: dict[str, list[Amount]] = {}  # exact metrics of each process that inspected it, if there were several
 
     @property

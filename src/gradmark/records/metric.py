@@ -16,7 +16,7 @@ from gradmark.records.cell import Kind
 from gradmark.records.derivative import BEYOND_GRADIENTS, FACTS, SPARSE_ONES, USUAL_DERIVATIVE, DerivativeName
 from gradmark.records.measurement import Measurement
 from gradmark.records.number import Number, of_row
-from gradmark.records.sample import Sample
+from gradmark.records.sample import How, Sample
 
 Unit = Literal["time", "bytes", "count", "share", "ratio", "rate", "flops", "traffic", "relative", "ulp"]
 Numbers = Mapping[str, Number]
@@ -124,12 +124,17 @@ def _no_phase(name: str) -> Why:
     return why
 
 
+def _least_direct(*hows: How) -> How:
+    """How a number of several others was obtained: as the least direct of them."""
+    return next((how for how in ("derived", "self-timed") if how in hows), "measured")
+
+
 def _quotient(above: str, below: str) -> tuple[Read, Why]:
     def read(_m: Measurement, known: Numbers) -> Number | None:
         a, b = known.get(above), known.get(below)
         if a is None or b is None or min(a.value, b.value) <= LEAST_NS:
             return None
-        return Number(value=a.value / b.value, how="derived" if "derived" in (a.how, b.how) else "measured")
+        return Number(value=a.value / b.value, how=_least_direct(a.how, b.how))
 
     def why(m: Measurement, known: Numbers) -> str:
         missing = next((name for name in (above, below) if name not in known), None)

@@ -12,7 +12,8 @@ from gradmark.records.record import Record
 #   3  a line for each thing that happens; cells have a kind; warnings have a code; what is derived is not stored
 #   4  pilots around each block; a time is what the fastest tenth of the calm blocks reached
 #   5  derivatives: cells have one; before, all were gradients. Mode, sparsity and evaluations of a measurement
-#   6  machines: microcode, GPUs, quota and an id of the machine; calibrations
+#   6  machines: microcode, GPUs, quota and an id of the machine; calibrations; phases that engines timed themselves,
+#      and transcripts of programs that failed
 FORMAT_VERSION = 6
 
 

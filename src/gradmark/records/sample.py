@@ -11,7 +11,8 @@ from gradmark.records.quantities import LevelKind, Nanoseconds, PilotKind, Pilot
 from gradmark.records.record import Record
 from gradmark.records.warning import Warning
 
-How = Literal["measured", "derived"]
+# Timed by the laboratory, computed from other phases, or timed by the engine with a clock of its own.
+How = Literal["measured", "derived", "self-timed"]
 
 
 class Phase(Record, frozen=True, kw_only=True, dict=True):

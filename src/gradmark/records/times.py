@@ -111,10 +111,10 @@ def _timed(samples: Sequence[Sample], phase: str) -> Number | None:
     phases = [sample.phases[phase] for sample in counting(samples, phase)]
     if not phases:
         return None
-    values = [part.time_ns for part in phases]
+    values, how = [part.time_ns for part in phases], phases[0].how
     if any(part.watched for part in phases):
-        return msgspec.structs.replace(typical(values), calm=not never_calm(samples, phase))
-    return fastest(values, [median(part.block_ns) for part in phases])
+        return msgspec.structs.replace(typical(values), calm=not never_calm(samples, phase), how=how)
+    return msgspec.structs.replace(fastest(values, [median(part.block_ns) for part in phases]), how=how)
 
 
 def _shown_ns(samples: Sequence[Sample], phase: str) -> float:
@@ -124,9 +124,9 @@ def _shown_ns(samples: Sequence[Sample], phase: str) -> float:
 
 
 def is_timed(sample: Sample, phase: str) -> bool:
-    """Whether a process timed the phase by itself; older files have phases that were computed."""
+    """Whether a process has times of the phase alone; older files have phases that were computed."""
     part = sample.phases.get(phase)
-    return part is not None and bool(part.block_ns) and part.how == "measured"
+    return part is not None and bool(part.block_ns) and part.how != "derived"
 
 
 def typical(values: Sequence[float]) -> Number:

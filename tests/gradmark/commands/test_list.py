@@ -154,4 +154,4 @@ def test_older_files_are_listed_too(gradmark, tmp_path):
 def test_what_there_is_not(gradmark):
     called = gradmark("list", "engine")
     assert called.code == 2
-    assert "'engine' is not one of 'workloads', 'engines', 'runs', 'all'" in called.err
+    assert "'engine' is not one of 'workloads', 'engines', 'runs', 'published', 'all'" in called.err

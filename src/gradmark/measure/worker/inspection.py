@@ -62,6 +62,9 @@ def inspect(job: Job) -> Result:
         sparsity=prepared.session.sparsity() if prepared.session.sparsity is not None else None,
         evaluations=evaluations(prepared, result.iteration_ns or 0.0),
     )
+    if prepared.session.clock is not None:
+        elsewhere = Memory(reason="the work is done in a process that the engine drives")
+        return msgspec.structs.replace(result, memory=elsewhere)
     if not job.settings.memory:
         return msgspec.structs.replace(result, memory=Memory(reason="switched off with --no-memory"))
 
@@ -99,6 +102,8 @@ def honest(prepared: Prepared, result: Result) -> Result:
     known, failed = followed(prepared, value)
     result = msgspec.structs.replace(result, expected=known)
     iteration_ns = result.iteration_ns or 0.0
+    if prepared.session.clock is not None and failed is None:  # nothing is timed here, so nothing can be hidden
+        return result
     failed = failed or evaluated_outside(prepared, iteration_ns)
     paid = paid_outside(prepared, iteration_ns) if failed is None else Outside(failed)
     if paid.failed is not None:

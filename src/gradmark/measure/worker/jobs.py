@@ -16,6 +16,7 @@ from gradmark.errors import (
     MissingEngineError,
     NoSuchError,
     NoSuchModuleError,
+    ToolError,
     UnsupportedError,
 )
 from gradmark.isolation import inside
@@ -57,10 +58,11 @@ def survey(job: Job) -> Result:
 
 
 def limit(job: Job) -> None:
-    """Fixes the CPU, the pages and the memory of this process, where the platform can."""
+    """Fixes the CPU, the pages, the memory and the time of this process, where the platform can."""
     if job.settings.pin and hasattr(os, "sched_setaffinity"):
         # the last cores: the first one has the system's own work
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-job.settings.threads :])
+    inside.begin_time(job.settings.timeout_s)
     if not job.settings.huge_pages:
         inside.refuse_huge_pages()
     inside.limit_memory(job.settings.memory_limit_bytes)
@@ -105,6 +107,8 @@ def _done(job: Job) -> Result:
         if job.origins is not None and _is_new(job.cell.engine, error, job.origins.tree):
             return Result(status="unsupported", message=str(error), missing=missing, new=True)
         return Result(status="error", message=str(error), missing=missing)
+    except ToolError as error:
+        return Result(status=error.status, message=str(error), transcript=error.transcript)
     except GradmarkError as error:
         return Result(status="error", message=str(error), missing=isinstance(error, MissingEngineError))
     except (Exception, SystemExit) as error:

@@ -117,6 +117,8 @@ class Prepared:
             "prepare": float(prepared - ready),
             "first_call": float(time.perf_counter_ns() - called),
         }
+        if self.session.clock is not None and (first_ns := self.session.clock.first_ns()) is not None:
+            self.once_ns["first_call"] = first_ns
 
     def asked(self, job: Job) -> Derivative:
         """What the session is asked for. Of gradients there is nothing to draw, and less to import."""

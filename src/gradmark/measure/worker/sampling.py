@@ -9,7 +9,7 @@ from gradmark.measure.worker.check import check, follow
 from gradmark.measure.worker.device_clock import device_clock
 from gradmark.measure.worker.pilot import CACHE_BYTES
 from gradmark.measure.worker.prepared import Prepared
-from gradmark.measure.worker.timer import RESOLUTIONS, Timed, clock_resolution_ns, nothing, time_together
+from gradmark.measure.worker.timer import RESOLUTIONS, SelfTimed, Timed, clock_resolution_ns, nothing, time_together
 from gradmark.measure.worker.watch import Watch
 from gradmark.records import Phase, Sample, Warning
 from gradmark.records.pilots import CORE, DEVICE, LEAST_CALM, MEMORY
@@ -31,17 +31,9 @@ def take_time(job: Job) -> Result:
     if failed is not None:
         return failed
     clock_ns = clock_resolution_ns()
-    finish = session.synchronize
-    timed = {name: Timed((nothing,) * count, most=LEAST_CALM) for count, name in HARNESSES.items()}
-    if session.primal is not None:
-        timed["primal"] = Timed((session.primal,), finish)
-    if session.forward is not None:
-        timed["forward"] = Timed((session.forward,), finish)
-        if session.backward is not None:
-            timed["backward"] = Timed((session.backward,), finish, before=session.forward)
-    if session.forward is not None or session.total is not None:
-        timed["total"] = Timed(prepared.calls(session), finish)
-    timed |= {name: Timed((call,), finish, before=prepared.iterate) for name, call in session.phases.items()}
+    timed = {name: Timed((nothing,) * count, most=LEAST_CALM) for count, name in HARNESSES.items()} | phases_of(
+        prepared
+    )
     if job.alone in timed:
         timed = {name: t for name, t in timed.items() if name in (*HARNESSES.values(), job.alone)}
     watch = Watch(kinds_of(prepared), job.pilots, device_clock(prepared.cell.device))
@@ -52,7 +44,7 @@ def take_time(job: Job) -> Result:
     phases = {name: phase_of(t, harness_two if len(t.calls) == 2 else harness, watch) for name, t in timed.items()}
     warnings: list[Warning] = []
     shown = phases.get("total") or phases.get("primal")
-    if shown is not None and job.process % LOOKS_OUTSIDE == 0:
+    if shown is not None and job.process % LOOKS_OUTSIDE == 0 and session.clock is None:
         as_timed = outside.Timed(shown.iterations, shown.time_ns)
         paid = outside.paid_outside(prepared, shown.time_ns, as_timed, job.usual)
         warnings += paid.warnings
@@ -73,6 +65,23 @@ def take_time(job: Job) -> Result:
     return Result(sample=sample)
 
 
+def phases_of(prepared: Prepared) -> dict[str, Timed]:
+    """What is timed of a session, or asked of one with a clock of its own."""
+    session, finish = prepared.session, prepared.session.synchronize
+    if session.clock is not None:
+        return {name: SelfTimed(mean_ns, session.clock.most_runs) for name, mean_ns in session.clock.phases.items()}
+    timed = {}
+    if session.primal is not None:
+        timed["primal"] = Timed((session.primal,), finish)
+    if session.forward is not None:
+        timed["forward"] = Timed((session.forward,), finish)
+        if session.backward is not None:
+            timed["backward"] = Timed((session.backward,), finish, before=session.forward)
+    if session.forward is not None or session.total is not None:
+        timed["total"] = Timed(prepared.calls(session), finish)
+    return timed | {name: Timed((call,), finish, before=prepared.iterate) for name, call in session.phases.items()}
+
+
 def kinds_of(prepared: Prepared) -> list[str]:
     """Which pilots say something of a cell: numbers fit the caches, large arrays do not; a GPU has its own clock."""
     if prepared.cell.device != "cpu":
@@ -82,7 +91,9 @@ def kinds_of(prepared: Prepared) -> list[str]:
 
 
 def phase_of(timed: Timed, harness_ns: float, watch: Watch) -> Phase:
-    """The blocks of a phase less the harness, with their pilots."""
+    """The blocks of a phase less the harness, with their pilots. What an engine timed itself has no harness of ours."""
+    if isinstance(timed, SelfTimed):
+        harness_ns = 0.0
     blocks = [ns - harness_ns for ns in timed.block_ns]
     return Phase(
         iterations=timed.iterations,
@@ -90,6 +101,7 @@ def phase_of(timed: Timed, harness_ns: float, watch: Watch) -> Phase:
         harness_ns=harness_ns,
         pilots=timed.pilots,
         reference=watch.reference,
+        how="self-timed" if isinstance(timed, SelfTimed) else "measured",
     )
 
 

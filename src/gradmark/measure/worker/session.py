@@ -141,6 +141,13 @@ def checked(session: Any, can: Capabilities, cell: Cell) -> Session:
             raise refuse(f"has {described(part)} as phase {name!r}; expected a function without arguments")
         if needed := _needed(part):
             raise refuse(f"has phase {name!r} with arguments ({', '.join(needed)}); phases take no arguments")
+    if session.clock is not None:
+        timed = getattr(session.clock, "phases", None)
+        if not isinstance(timed, Mapping) or "total" not in timed or set(timed) - {"primal", "total"}:
+            raise refuse(
+                f"has {described(session.clock)} as clock; expected a gradmark.engines.protocol.OwnClock with the "
+                "phases total and, if it has it, primal"
+            )
     if session.backward is not None and session.forward is None:
         raise refuse("has backward without forward; give both, or total alone")
     if not can.gradients:

@@ -135,6 +135,37 @@ class Timed:
         return blocks * max(self.least_ns, min(self.block_ns, default=0.0) * self.iterations)
 
 
+class SelfTimed(Timed):
+    """A phase that an engine times itself: a block is one answer to so many runs, and their mean."""
+
+    def __init__(self, mean_ns: Callable[[int], float], most_runs: int) -> None:
+        super().__init__(())
+        self.mean_ns = mean_ns
+        self.most_runs = most_runs
+        self.answered_ns = 0.0  # what the last block took, with all that the engine does not count
+
+    def _block(self) -> float:
+        start = time.perf_counter_ns()
+        taken = self.mean_ns(self.iterations) * self.iterations
+        self.answered_ns = float(time.perf_counter_ns() - start)
+        return taken
+
+    def _fill(self) -> float:
+        """Raises the iterations until a block lasts long enough, or has as many as the engine does at once."""
+        taken = self._block()
+        while taken < self.least_ns and self.iterations < self.most_runs:
+            wanted = int(1.1 * self.iterations * self.least_ns / max(taken, 1.0))
+            self.iterations = min(self.most_runs, max(self.iterations + 1, wanted))
+            taken = self._block()
+        if self.iterations >= self.most_runs:
+            self.least_ns = 0.0  # it cannot last longer: none of its blocks is too short
+        return taken
+
+    def nominal_ns(self, blocks: int) -> float:
+        """How long so many blocks take: what is waited for the answers."""
+        return blocks * self.answered_ns
+
+
 def time_together(phases: list[Timed], blocks: int, least_ns: float, watch: Watch, patience_ns: float = 0.0) -> None:
     """Times all phases in turns until each has so many calm blocks, or patience ends: its own, or a longer one.
 

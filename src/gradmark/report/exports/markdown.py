@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from gradmark.report.escaping.markdown import text
 from gradmark.report.model.columns import cells, columns, legend
 from gradmark.report.model.notes import Note
+from gradmark.report.model.published import TITLE, BesideAll, listed
 from gradmark.report.model.sides import Comparison
 from gradmark.report.model.suites import Table
 
@@ -18,6 +19,18 @@ def suites(
     """The answers, a table for each suite with its legend, then the notes as a list."""
     blocks = [block for table in tables for block in _table(table, medians=medians)]
     return "\n\n".join([*_list(answers), *(blocks or ["Nothing was measured."]), *_notes(notes)]) + "\n"
+
+
+def published(beside: BesideAll) -> str:
+    """What others report beside what was measured here; nothing if there is nothing to compare."""
+    if not beside.rows:
+        return ""
+    lines = [f"### {text(TITLE)}"]
+    for row in beside.rows:
+        others = [f"  - {text(o.source)} ({text(o.size)}): {text(listed(o.ratios, len(o.ratios)))}" for o in row.others]
+        remark = [f"  - published is {text(row.remark)}"] if row.remark else []
+        lines.append("\n".join([f"- {text(row.row)}: here {text(listed(row.here, len(row.here)))}", *others, *remark]))
+    return "\n\n".join([*lines, *_list(beside.sources)]) + "\n"
 
 
 def _list(lines: Sequence[str]) -> list[str]:

@@ -10,6 +10,7 @@ from gradmark import units
 from gradmark.analyse.paired import quotient
 from gradmark.analyse.standings import Standing
 from gradmark.report.model.characters import listed, one_line, plural
+from gradmark.report.model.words import time_taken
 
 # The next ones are named, and the last; more names are a table, which stands above.
 MOST_NAMED = 3
@@ -31,8 +32,8 @@ def _answer(row: Sequence[Standing]) -> str:
     slower = [s for s in row if s.outcome == "slower"]
     first = next((s for s in row if s.calm), row[0])
     if len(leaders) == 1:
-        return f"{one_line(first.engine)}, {units.time(first.total_ns)}{_ahead(first, slower, '')}"
-    together = listed([f"{one_line(s.engine)} ({units.time(s.total_ns)})" for s in leaders])
+        return f"{one_line(first.engine)}, {time_taken(first.total_ns, first.how)}{_ahead(first, slower, '')}"
+    together = listed([f"{one_line(s.engine)} ({time_taken(s.total_ns, s.how)})" for s in leaders])
     said = " tie" if all(s.settled for s in leaders) else f": {_unsettled(leaders)}"
     return together + said + _ahead(first, slower, f"{one_line(first.engine)} is ")
 

@@ -19,7 +19,7 @@ from gradmark.records.number import OF_ROW
 from gradmark.records.order import CONFIDENCE
 from gradmark.report.model.characters import one_line, some
 from gradmark.report.model.rows import WORDS, Row
-from gradmark.report.model.words import times_are
+from gradmark.report.model.words import SELF_TIMED, times_are
 
 MISSING = "n/a"
 DERIVED = "~"
@@ -155,7 +155,8 @@ def _text(row: Row, column: Column) -> str:
 def number_text(entry: Metric, number: Number, *, calm: bool = True) -> str:
     """A number as every table shows it; `calm` is whether those that it was computed from were."""
     doubt = "" if calm and number.calm else NEVER_CALM
-    return (DERIVED if number.how == "derived" else "") + units.text(entry.unit, number.value) + doubt
+    own = SELF_TIMED if number.how == "self-timed" else ""
+    return (DERIVED if number.how == "derived" else "") + units.text(entry.unit, number.value) + own + doubt
 
 
 def median_text(number: Number) -> str:
@@ -197,6 +198,8 @@ def legend(rows: Sequence[Row], shown: Sequence[Column]) -> list[str]:
     shown_metrics = [(row, entry) for row in fine for c in shown if applies(row, c) and (entry := metric_of(row, c))]
     if any(row.numbers[entry.name].how == "derived" for row, entry in shown_metrics):
         lines.append(f"{DERIVED} computed: one part of an iteration is total − the other part")
+    if any(row.numbers[entry.name].how == "self-timed" for row, entry in shown_metrics):
+        lines.append(f"{SELF_TIMED} self-timed: what the tool says of its own runs, the first of each message left out")
     if any(not is_calm(row.numbers, entry.name) for row, entry in shown_metrics):
         lines.append(f"{NEVER_CALM} the machine was never calm while this was timed: it decides nothing")
     return [*lines, *_gaps(fine, shown)]

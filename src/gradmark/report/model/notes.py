@@ -19,7 +19,7 @@ from gradmark.records.measurement import LACKING
 from gradmark.records.metric import REGISTRY, harness_ns, metric
 from gradmark.report.model.characters import listed, one_line, plural, some
 from gradmark.report.model.rows import WORDS, Row, lacking, rows
-from gradmark.report.model.words import LOOK, sentence
+from gradmark.report.model.words import LOOK, SELF_TIMED, sentence
 
 # A gradient that sums a thousand rounded terms can be off by about as many units; beyond that digits are being lost.
 ULPS_LIMIT = 1000
@@ -65,6 +65,8 @@ def notes(
         *unfinished(run),
         *calmness(run),
         *_devices(run),
+        *_self_timed(fine),
+        *_transcripts(run),
         *_workers(run),
         *_harness(run),
     ]
@@ -331,6 +333,28 @@ def _devices(run: Run) -> Iterator[Note]:
         yield _info(
             f"device: memory and allocations of {some(list(engines))} are those of {whose}, by the engine's own "
             "counters; what the host allocates is not included."
+        )
+
+
+def _self_timed(fine: list[Row]) -> Iterator[Note]:
+    """Whose word is taken for a time."""
+    engines = dict.fromkeys(row.engine for row in fine if row.time is not None and row.time.how == "self-timed")
+    if engines:
+        yield _info(
+            f"self-timed: the times of {some(list(engines))}, marked {SELF_TIMED}, are those that it reports of its "
+            "own runs; its gradients were checked here. The first run of each message is left out, and the first of "
+            "all is in its first call. What it does between runs, and its memory, nobody counts."
+        )
+
+
+def _transcripts(run: Run) -> Iterator[Note]:
+    """Where to read what was said to a program that failed."""
+    failed = [m.cell for m in run.measurements if m.transcript]
+    if failed:
+        names = dict.fromkeys(f"{one_line(cell.row)} on {one_line(cell.engine)}" for cell in failed)
+        yield _info(
+            f"transcript: what was said before {some(list(names))} failed is in the run file; the page of "
+            f"`{_quoted(['gradmark', 'report', run.id])}` shows it."
         )
 
 

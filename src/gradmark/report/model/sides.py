@@ -17,7 +17,7 @@ from gradmark.report.model.answers import answers
 from gradmark.report.model.characters import listed, one_line, plural
 from gradmark.report.model.columns import MISSING, NEVER_CALM, cells, columns
 from gradmark.report.model.rows import WORDS, Row, lacking, reading_order, row
-from gradmark.report.model.words import TIMES
+from gradmark.report.model.words import SELF_TIMED, TIMES, time_taken
 
 # Fewer engines are easier to read as rows.
 LEAST_ENGINES = 3
@@ -27,7 +27,8 @@ FASTEST, TIED, UNSETTLED = "◀", "=", NEVER_CALM
 SLOW_START = 1000
 LEGEND = [
     f"{FASTEST} fastest; {TIED} tied with the fastest; {UNSETTLED} not told from the fastest yet",
-    f"times: {TIMES}; ~ computed: one part of an iteration is total − the other part",
+    f"times: {TIMES}; ~ computed: one part of an iteration is total − the other part; {SELF_TIMED} self-timed: what a "
+    "tool says of its own runs",
     "× by hand: against `manual`, whose derivatives are written by hand",
     "n/a: the engine does not have it or does not say; `--format csv` has the reason for each",
     "Pareto-optimal ●: no other engine is as good in time, peak memory and digits, and better in one of them",
@@ -233,7 +234,7 @@ def _overview(present: Sequence[Measurement], placed: dict[str, list[Standing]])
     lines, best = [], {}
     for task, members in rows_of(present).items():
         texts = {m.cell.engine: MISSING if m.status == "ok" else WORDS[m.status] for m in members}
-        texts |= {s.engine: units.time(s.total_ns) + mark(s) for s in placed[task]}
+        texts |= {s.engine: time_taken(s.total_ns, s.how) + mark(s) for s in placed[task]}
         lines.append((one_line(task), [texts.get(engine, "") for engine in engines]))
         leaders = {s.engine for s in placed[task] if is_best(s)}
         best[one_line(task)] = [engine in leaders for engine in engines]

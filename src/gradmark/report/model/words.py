@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from gradmark import units
 from gradmark.records import Code, Warning
+from gradmark.records.sample import How
 
 # What every time is, in legends and captions; and what it is in files without pilots.
 TIMES = "in calm moments, at one clock speed"
@@ -15,6 +16,15 @@ WITHOUT_PILOTS = "fastest block (no pilots)"
 ON_AXIS = "calm time"
 # What to do about a machine that was slow.
 LOOK = "`gradmark doctor` shows the machine's states"
+
+
+# A time that an engine took itself, of its own runs.
+SELF_TIMED = "*"
+
+
+def time_taken(ns: float, how: How) -> str:
+    """A time in a sentence or a table of engines side by side; the mark of one that the engine took itself."""
+    return units.time(ns) + (SELF_TIMED if how == "self-timed" else "")
 
 
 def times_are(watched: Iterable[bool]) -> str:

@@ -15,6 +15,7 @@ from gradmark.report.model.columns import MISSING
 from gradmark.report.model.operators import OperatorTable, operator_tables
 from gradmark.report.model.rows import WORDS
 from gradmark.report.model.sides import LEGEND, mark
+from gradmark.report.model.words import time_taken
 from gradmark.report.page.material import Material
 
 # What is a thousandth of the largest is cold, however small; else one tiny number makes all others hot.
@@ -115,7 +116,7 @@ def _squares(row: Sequence[Standing], members: Sequence[Measurement], engines: S
 
 
 def _square(standing: Standing) -> Square:
-    text = f"{units.time(standing.total_ns)} · × {units.times(standing.ratio)}{mark(standing)}"
+    text = f"{time_taken(standing.total_ns, standing.how)} · × {units.times(standing.ratio)}{mark(standing)}"
     return Square(text=text, heat=_slower(standing.ratio), value=str(standing.total_ns))
 
 

@@ -16,6 +16,7 @@ from gradmark.report.model import sides
 from gradmark.report.model.answers import answers
 from gradmark.report.model.characters import one_line, plural
 from gradmark.report.model.notes import Note, notes, unfinished
+from gradmark.report.model.published import BesideAll, beside
 from gradmark.report.page import bars, curves, grid, heat, points
 from gradmark.report.page.cards import Card, cards
 from gradmark.report.page.chart import Chart
@@ -34,6 +35,14 @@ class Growth(Record, frozen=True, kw_only=True):
     verdict: str
 
 
+class Transcript(Record, frozen=True, kw_only=True):
+    """What was said to a program that failed, and what it answered."""
+
+    place: str
+    message: str
+    lines: list[str]
+
+
 class Page(Record, frozen=True, kw_only=True):
     """Everything, in the order in which it is shown."""
 
@@ -44,6 +53,7 @@ class Page(Record, frozen=True, kw_only=True):
     cards: list[Card]
     notes: list[Note]
     grid: grid.Grid
+    transcripts: list[Transcript]
     phases: bars.Bars
     scaling: Chart
     growth: list[Growth]
@@ -52,6 +62,7 @@ class Page(Record, frozen=True, kw_only=True):
     accuracy: Chart
     samples: Chart
     engines: heat.Heat | None
+    published: BesideAll
     first_call: Chart
     pareto: Chart
     history: Chart
@@ -77,6 +88,15 @@ def page(runs: Sequence[Run], gate: Verdict | None = None, own: Sequence[Hypothe
         cards=cards(material, promises, gate),
         notes=_notes(material),
         grid=grid.grid(material),
+        transcripts=[
+            Transcript(
+                place=entry.row.place,
+                message=entry.row.message,
+                lines=[one_line(line) for line in entry.measurement.transcript],
+            )
+            for entry in material.entries
+            if entry.measurement.transcript
+        ],
         phases=bars.phases(material),
         scaling=curves.scaling(material),
         growth=[
@@ -95,6 +115,7 @@ def page(runs: Sequence[Run], gate: Verdict | None = None, own: Sequence[Hypothe
         accuracy=points.accuracy(material),
         samples=samples(material),
         engines=heat.side_by_side(material),
+        published=beside(material.rows),
         first_call=points.first_call(material),
         pareto=points.pareto(material),
         history=history(material),

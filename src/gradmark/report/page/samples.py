@@ -93,7 +93,7 @@ class Timed:
                 low=self.low,
                 step=self.step,
                 top=top,
-                shown=number.value if number is not None and number.how == "measured" else None,
+                shown=number.value if number is not None and number.how != "derived" else None,
                 pilots={kind: course for kind, course in COURSES.items() if self.has(kind)},
             ),
         )
@@ -135,7 +135,7 @@ class Timed:
         if self.number is None:
             return f"The table shows no number for {self.phase}."
         text = f"The number shown, {units.time(self.number.value)},"
-        if self.number.how != "measured":
+        if self.number.how == "derived":
             return f"{text} is computed from other phases."
         if not any(part.watched for part in self.counted):
             return f"{text} is the fastest block."

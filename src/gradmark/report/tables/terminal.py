@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gradmark.report.model.characters import one_line
 from gradmark.report.model.columns import Column, cells, columns, legend
 from gradmark.report.model.notes import Note
+from gradmark.report.model.published import TITLE, BesideAll, listed
 from gradmark.report.model.sides import Comparison, Side
 from gradmark.report.model.suites import Table
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:  # rich takes 50 ms to import; only printing pays for it
 # rows fold between their parts.
 WIDEST = {"workload": 2 / 5, "engine": 1 / 5}
 NARROWEST = 8
+# Engines and tools that a line of published ratios names, besides the slowest; the page has all.
+MOST_HERE, MOST_OTHERS = 8, 4
 STYLES = {"warning": "yellow", "info": "none"}
 
 
@@ -40,6 +43,22 @@ def print_tables(
         _print_table(table, console, medians=medians)
     _print_notes(notes, console)
     _print_answers(answers, console)
+
+
+def print_published(published: BesideAll, console: "Console") -> None:
+    """Prints what others report beside what was measured here: two lines for each function, and the sources."""
+    if not published.rows:
+        return
+    console.print()
+    console.print(_text(TITLE, "bold"))
+    for row in published.rows:
+        console.print(_text(f"{row.row}: here {listed(row.here, MOST_HERE)}"))
+        for others in row.others:
+            console.print(_text(f"· {others.source} ({others.size}): {listed(others.ratios, MOST_OTHERS)}"))
+        if row.remark:
+            console.print(_text(f"· published is {row.remark}", "dim"))
+    for source in published.sources:
+        console.print(_text(source, "dim"))
 
 
 def print_comparison(comparison: Comparison, notes: Sequence[Note], console: "Console") -> None:

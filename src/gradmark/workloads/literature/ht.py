@@ -193,7 +193,7 @@ def _complicated(model: str, c: int) -> list[float]:
 # --- with arrays: all bones of a finger's joint at once, and one product for all vertices
 
 
-def _angle_places() -> list[Any]:
+def angle_places() -> list[Any]:
     """Where the angles ξ and ζ of each bone stand among the inputs and a zero behind them."""
     import numpy as np
 
@@ -208,7 +208,7 @@ def _angle_places() -> list[Any]:
 def _arrays(model: str, c: int, complicated: bool) -> list[Any]:
     hand, seen = _instance(model, c, complicated)
     corners = hand.triangles[seen.which].T.copy() if complicated else seen.which
-    inputs = [*_angle_places(), hand.base, hand.inverse, hand.vertices, hand.weights, corners, seen.points, seen.angles]
+    inputs = [*angle_places(), hand.base, hand.inverse, hand.vertices, hand.weights, corners, seen.points, seen.angles]
     return [*inputs, seen.inside] if complicated else inputs
 
 

@@ -9,6 +9,7 @@ from gradmark.measure.worker.timer import (
     LEAST_BLOCKS,
     PATIENCE,
     WARM_UP_BLOCKS,
+    SelfTimed,
     Timed,
     clock_resolution_ns,
     elapsed_ns,
@@ -222,3 +223,37 @@ def test_the_collector_is_on_after_an_error(clock, thawed):
         time_together([Timed((lambda: 1 / 0,))], 2, 10, Watch(clock))
     assert gc.isenabled()
     assert gc.get_freeze_count() == 0
+
+
+class Tool:
+    """What times itself: so many nanoseconds for each run, and twice that and 5 more until it has answered."""
+
+    def __init__(self, clock, ns):
+        self.clock, self.ns, self.asked = clock, ns, []
+
+    def __call__(self, runs):
+        self.asked.append(runs)
+        self.clock.now += int(2 * self.ns * runs) + 5
+        return self.ns
+
+
+def test_what_an_engine_says_is_the_time_of_a_block(clock):
+    tool = Tool(clock, 50.0)
+    phase = SelfTimed(tool, 1000)
+    time_together([phase], 3, 1000.0, Watch(clock))
+    assert (phase.block_ns, phase.iterations) == ([50.0] * 3, 22)
+    assert phase.nominal_ns(10) == 10 * (22 * 100.0 + 5)  # what is waited for, not what it counts
+
+
+def test_no_more_runs_than_it_does_at_once(clock):
+    tool = Tool(clock, 0.5)
+    phase = SelfTimed(tool, 8)
+    time_together([phase], 3, 1000.0, Watch(clock))
+    assert (phase.block_ns, max(tool.asked)) == ([0.5] * 3, 8)
+
+
+def test_runs_that_take_no_time_come_to_an_end(clock):
+    tool = Tool(clock, 0.0)
+    phase = SelfTimed(tool, 1)
+    time_together([phase], 3, 1000.0, Watch(clock))
+    assert (phase.block_ns, set(tool.asked)) == ([0.0] * 3, {1})

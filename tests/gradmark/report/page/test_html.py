@@ -7,8 +7,8 @@ from gradmark.records import Run
 from gradmark.report.page.html import data, render
 from gradmark.report.page.page import page
 
-SECTIONS = ["glance", "table", "phases", "scaling", "operators", "memory", "accuracy", "samples", "engines", "history",
-            "verdicts"]  # fmt: skip
+SECTIONS = ["glance", "table", "phases", "scaling", "operators", "memory", "accuracy", "samples", "engines",
+            "published", "history", "verdicts"]  # fmt: skip
 
 
 def test_one_file_that_needs_no_network(several: Run) -> None:

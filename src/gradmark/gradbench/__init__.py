@@ -1,0 +1,1 @@
+"""Gradmark's engines as a tool of GradBench: `python -m gradmark.gradbench`."""

@@ -71,7 +71,7 @@ def runs(nights: int) -> Iterator[Run]:
                     id=f"{started:%Y%m%dT%H%M%S}-{kind}{machine}abcd",
                     started=started.isoformat(timespec="seconds"),
                     environment=Environment(
-                        cpu=f"Processor {kind}",
+                        cpu=f"Model {kind}",
                         cores=2 + kind,
                         memory_bytes=16 << 30,
                         os="Linux 6.1.0",

@@ -113,8 +113,16 @@ class _Row:
         # By the median of the differences (von Neumann), so that the steps themselves do not count.
         self.noise = 1.4826 * _median(np.abs(np.diff(self.values))) / math.sqrt(2.0)
         self.inner = inner
-        self.ends = self._ends()
-        self.steady = len(self.ends) <= max(LEVELS, count / (2 * WINDOW))
+
+    @cached_property
+    def ends(self) -> list[int]:
+        """Where the levels end."""
+        return self._ends()
+
+    @cached_property
+    def steady(self) -> bool:
+        """Whether it has few levels."""
+        return len(self.ends) <= max(LEVELS, len(self.values) / (2 * WINDOW))
 
     @cached_property
     def contrasts(self) -> Any:
@@ -133,7 +141,6 @@ class _Row:
         return np.arange(len(self.values) + 1)[self.inner], np.abs(usual[self.inner]) / self.unit[self.inner]
 
     def _ends(self) -> list[int]:
-        """Where the levels end."""
         import ruptures
 
         count = len(self.values)
@@ -157,7 +164,10 @@ class _Row:
         """The ends of levels that are steps."""
         import numpy as np
 
-        steps = []
+        steps: list[Change] = []
+        # None could be large enough: the search is spared.
+        if not np.any(np.abs(self.contrasts[self.inner]) > math.log1p(LEAST_STEP)):
+            return steps
         for place in self.ends[:-1]:
             step = self.contrasts[place]
             before, after = self.values[max(0, place - WINDOW) : place], self.values[place : place + WINDOW]

@@ -14,7 +14,7 @@ from gradmark.analyse.changepoints import WINDOW, Change, changes
 from gradmark.analyse.series import Group, groups, moved
 from gradmark.records import Cell, Number, Record
 from gradmark.records.metric import LEAST_NS, Metric, metric
-from gradmark.records.outline import Entry, Outline, number_of, value_of
+from gradmark.records.outline import Entry, Outline, Short, number_of
 
 # A change of the machine shows in the plain functions within so many runs of that of the engine.
 NEAR = 1
@@ -73,9 +73,9 @@ class History(Record, frozen=True, kw_only=True):
     row: str
     engine: str
     machine: str  # in words, with the way of measuring
-    machine_class: str  # its name
     points: list[Point]
     changes: list[ChangePoint] = []
+    machine_class: str = ""  # its name
 
 
 class Together(Record, frozen=True, kw_only=True):
@@ -155,11 +155,13 @@ class _Row:
         self.cell = cell
         self.id = cell.id
         self.entries: list[Entry] = [None] * count
+        self.values: list[float | None] = [None] * count
 
 
 def _rows(runs: Sequence[Outline], entry: Metric) -> list[_Row]:
     """The rows of a metric. What failed has no number, nor has a time that was lost in the harness."""
     rows: dict[str, _Row] = {}
+    timed = entry.timed
     planned: dict[int, list[_Row]] = {}  # by the list of cells, which runs of one plan share
     for place, run in enumerate(runs):
         cells = run.heading.cells
@@ -167,13 +169,16 @@ def _rows(runs: Sequence[Outline], entry: Metric) -> list[_Row]:
         if members is None:
             members = planned[id(cells)] = [rows.setdefault(cell.id, _Row(cell, len(runs))) for cell in cells]
         for row, known in zip(members, run.column(entry.name), strict=True):
-            if known is not None and not (entry.timed and (value_of(known) or 0.0) <= LEAST_NS):
-                row.entries[place] = known
+            if known is None:
+                continue
+            value = known.value if isinstance(known, Short) else known
+            if value > LEAST_NS or not timed:
+                row.entries[place], row.values[place] = known, value
     return [row for row in rows.values() if any(known is not None for known in row.entries)]
 
 
 def _values(rows: Sequence[_Row]) -> dict[str, list[float | None]]:
-    return {row.id: [value_of(known) for known in row.entries] for row in rows}
+    return {row.id: row.values for row in rows}
 
 
 Changes = tuple[dict[str, list[ChangePoint]], list[ChangePoint]]
@@ -204,7 +209,7 @@ def _exact_changes(rows: Sequence[_Row], entry: Metric, group: Group) -> Changes
     for row in rows:
         points: list[ChangePoint] = []
         level: float | None = None
-        for place, value in enumerate(map(value_of, row.entries)):
+        for place, value in enumerate(row.values):
             if value is None:
                 continue
             if level is None:

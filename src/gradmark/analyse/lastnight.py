@@ -21,7 +21,7 @@ from gradmark.records.outline import Outline, value_of
 LEAST_BEFORE = 4
 # Of a MAD, to a deviation of normal noise; and of a median of so many nights.
 TO_DEVIATION, OF_MEDIAN = 1.4826, math.sqrt(math.pi / 2.0)
-# The fixed work of a calibration repeats itself to 2 % where nothing else runs; beyond this the machine itself moved.
+# Beyond this, and beyond its own scatter, the machine itself moved: less than what a row must move by to be named.
 MACHINE_MOVED = 0.03
 
 Whose = Literal["machine", "engine", "row"]

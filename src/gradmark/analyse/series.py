@@ -15,8 +15,8 @@ from gradmark.records.calibration import speed
 from gradmark.records.identity import MachineClass
 from gradmark.records.outline import Outline
 
-# Machines of one class whose fixed work takes this many times as long as another's are told apart: runs of one machine
-# differ by less where nothing else uses it.
+# Machines of one class whose fixed work takes this many times as long as another's are told apart: what they differ by
+# would else be taken for steps of every row, which are reported from there on.
 ALIKE = 1.05
 # Calibrated runs by which a machine is judged: the middle one of fewer may be a slow night.
 LEAST_RUNS = 3

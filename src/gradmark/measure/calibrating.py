@@ -17,7 +17,7 @@ from gradmark.records import Settings
 from gradmark.records.calibration import Calibration
 from gradmark.records.decoding import UndecodableError, decoded
 
-# Two seconds tell machines apart that differ by 1 % (docs/guide/store.md). The variable says otherwise; 0 is none.
+# About a hundred blocks of each kind of work, and little beside a run. The variable says otherwise; 0 is none.
 SECONDS, VARIABLE = 2.0, "GRADMARK_CALIBRATION_S"
 MOST_SECONDS = 60.0
 # Beyond its seconds: to start, to fill the buffer, to make a context on a GPU.

@@ -136,3 +136,12 @@ def test_planted_steps_are_caught_within_five_nights(recorded):
         seen = {key: values[: night + 5] for key, values in {**group, name: planted}.items()}
         caught += any(abs(c.place - night) <= 5 and c.ratio > 1 for c in changes(seen)[0][name])
     assert caught >= 0.85 * len(chosen)
+
+
+@pytest.mark.parametrize("night", [3, 200, 220, 239, 240, 241, 400, 597])
+def test_a_long_series_is_searched_in_parts_and_loses_no_step(night):
+    draw = random.Random(night)
+    values = [100.0 * math.exp(draw.gauss(0.0, 0.005)) * (1.1 if k >= night else 1.0) for k in range(600)]
+    (step,) = changes({"row": values})[0]["row"]
+    assert abs(step.place - night) <= 1
+    assert abs(step.ratio - 1.1) < 0.02

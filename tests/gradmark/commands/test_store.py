@@ -91,3 +91,15 @@ def test_a_damaged_file_is_named_and_the_others_are_copied(gradmark, finished, t
     assert gradmark("store", "check", "from").code == 1
     assert gradmark("store", "check", "to").code == 0
     assert folder.exists()
+
+
+@pytest.mark.slow
+def test_a_run_that_times_something_is_calibrated_once(gradmark, quick, monkeypatch, tmp_path):
+    monkeypatch.setenv("GRADMARK_CALIBRATION_S", "0.01")
+    assert gradmark("run", "expression", "poly/n=10", *quick).code == 0
+    (path,) = (tmp_path / ".gradmark" / "runs").glob("*.jsonl")
+    (calibration,) = runs.load(path).calibrations
+    assert "interpreter" in calibration.levels
+    assert gradmark("baseline", "update", "expression").code == 0  # nothing is timed
+    latest = max((tmp_path / ".gradmark" / "runs").glob("*.jsonl"), key=lambda file: file.stat().st_mtime_ns)
+    assert runs.load(latest).calibrations == []

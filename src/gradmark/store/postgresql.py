@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Collection, Iterator
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gradmark.errors import StoreError
 from gradmark.records import Run
@@ -30,7 +30,7 @@ from gradmark.store.writing import replace
 if TYPE_CHECKING:
     import psycopg
 
-    Connection = psycopg.Connection[Any]
+    Connection: TypeAlias = psycopg.Connection[Any]
 
 WAITING = runs.FOLDER.parent / "waiting"
 # What people fetch at a time: a few megabytes.

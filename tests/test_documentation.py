@@ -71,6 +71,14 @@ def test_links_of_a_page_lead_somewhere(page):
         assert (page.parent / target).exists(), target
 
 
+def test_each_decision_has_a_number_of_its_own_and_its_title_says_it():
+    pages = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    numbers = [int(page.name[:4]) for page in pages]
+    assert numbers == sorted(set(numbers))
+    for number, page in zip(numbers, pages, strict=True):
+        assert page.read_text().startswith(f"# {number}. "), page.name
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_examples_run(example, capsys):

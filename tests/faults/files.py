@@ -4,7 +4,7 @@ ENDLESS = "while True: pass"
 HARMS = {
     "os._exit": (
         "import os; os._exit(0)",
-        "its process ended with exit code 0 before it was loaded; does it call os._exit?",
+        "its process ended with exit code 0 before the file was loaded; does it call os._exit?",
     ),
     "exit code": ("import os; os._exit(7)", "its process ended with exit code 7"),
     "sys.exit": ("import sys; sys.exit(0)", "line 1, `import sys; sys.exit(0)`: SystemExit: 0"),

@@ -55,7 +55,7 @@ def _of_row(
         known = ours or theirs
         assert known is not None
         if ours is None or theirs is None:
-            reason = f"the {'older' if ours is None else 'newer'} run lacks it"
+            reason = f"the {'older' if ours is None else 'newer'} run does not have it"
             made.append(Standing(cell=known.cell, base="", old=None, new=None, reason=reason))
             continue
         if base:
@@ -68,9 +68,7 @@ def _of_row(
                 base=before[base].cell.engine if base else ALONE,
                 old=ratios[0],
                 new=ratios[1],
-                reason=""
-                if all(ratios)
-                else f"nothing to hold it against in both runs: {ours.status}, {theirs.status}",
+                reason="" if all(ratios) else f"nothing to compare with in both runs: {ours.status}, {theirs.status}",
                 changes=exact_changes(ours, theirs),
             )
         )

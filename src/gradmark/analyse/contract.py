@@ -64,7 +64,7 @@ def _of_gradients(ours: Sequence[Measurement], engine: str) -> list[Verdict]:
     grown = {fit.metric: fit for fit in fits(sizes, "n")} if len(sizes) >= NEEDED_SIZES else {}
     return [
         _verdict(
-            "recording is linear in the differentiable operations that are executed",
+            "recording is linear in the differentiable operations executed",
             engine,
             [_linear(grown, sizes, "forward"), _linear(grown, sizes, "tape_instructions"), *_constants(ours)],
             _failures(ours, "poly", "constants"),

@@ -172,7 +172,7 @@ def _decided(effect: Comparison, entry: Metric, never_calm: Sequence[str]) -> De
     if effect.p_value > LEVEL:
         return "undecided", f"the rounds do not agree (sign test, p = {effect.p_value:.2g})"
     if (effect.typical < 1.0) != (effect.ratio < 1.0):
-        return "undecided", "the rounds say one thing and the times shown the other"
+        return "undecided", "the rounds and the times shown disagree"
     return ("supported" if effect.ratio < 1.0 else "refuted"), ""
 
 

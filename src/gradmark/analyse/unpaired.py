@@ -96,7 +96,7 @@ def _difference(
     assert known is not None
     cell = known.cell
     if before is None or after is None:
-        reason = f"the {'older' if before is None else 'newer'} run lacks it"
+        reason = f"the {'older' if before is None else 'newer'} run does not have it"
         return Difference(cell=cell, verdict="not in both", reason=reason)
     changes = exact_changes(before, after)
     arms = _arms(before, after)
@@ -199,13 +199,16 @@ def verdict(time: Comparison) -> tuple[Word, str]:
         return "undecided", f"too short: an empty call is known only to {HARNESS_ERROR_NS:g} ns"
     beyond = _beyond(time.ratio)
     if beyond and abs(time.second - time.first) <= HARNESS_ERROR_NS:
-        return "no difference", f"within {HARNESS_ERROR_NS:g} ns, to which an empty call is known"
+        return "no difference", f"within the {HARNESS_ERROR_NS:g} ns to which an empty call is known"
     if beyond and time.p_value > LEVEL:
         return "undecided", "the times differ, but the processes of both runs overlap"
     if beyond and (not _beyond(time.typical) or (time.typical > 1.0) != (time.ratio > 1.0)):
         return "undecided", "the times changed, but most processes did not change with them"
     if beyond and least < MANY and not _beyond(time.ratio, NOTICED_BY_FEW):
-        return "undecided", f"below {MANY} processes, changes under {100 * (NOTICED_BY_FEW - 1):.0f} % are not judged"
+        return (
+            "undecided",
+            f"with fewer than {MANY} processes, changes below {100 * (NOTICED_BY_FEW - 1):.0f} % are not judged",
+        )
     if beyond:
         return ("slower" if time.ratio > 1.0 else "faster"), ""
     assert time.low is not None

@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from gradmark.revisions.faults import Fault
 
 
-@click.command(cls=MeasuringCommand)
-@click.option("-k", "keyword", metavar="TEXT", help="Only faults with this in their description.")
-@click.option("--verbs", is_flag=True, help="Call every verb on every fault, and print a table; takes minutes.")
+@click.command(cls=MeasuringCommand, examples=("gradmark audit", "gradmark audit -k leak --verbs"))
+@click.option("-k", "keyword", metavar="TEXT", help="Only faults whose description contains this text.")
+@click.option("--verbs", is_flag=True, help="Run every verb on every fault and print a table; takes minutes.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 @measuring("pairs", *HOW)
 def command(keyword: str | None, verbs: bool, as_json: bool, pairs: int, invocation: Invocation) -> None:
-    """Does the gate work on this machine? Faulty engines must be caught by the right metric, the real one must pass.
+    """Show that the gate works on this machine: it must catch faulty engines by the right metric and pass the real one.
 
-    With --verbs, each fault is planted in a repository of its own, and every verb that could show it must. Exit code 1
-    when a fault is missed or the unmodified engine is accused.
+    With --verbs, each fault is planted in a repository of its own, and every verb that should show it is run. Exit
+    code 1 if a fault is missed or the unmodified engine fails.
     """
     from gradmark.errors import SelectionError
     from gradmark.gate.configuration import Configuration
@@ -90,4 +90,4 @@ def show(done: "Audit") -> None:
             parts = [change(planted.evidence), sentence(planted.evidence)]
             say(f"{'':8}{': '.join(part for part in parts if part)}")
     if done.false_alarms is not None:
-        say(f"false alarms on this machine: {done.false_alarms} of {done.comparisons} comparisons of equal things")
+        say(f"false alarms on this machine: {done.false_alarms} of {done.comparisons} comparisons of identical builds")

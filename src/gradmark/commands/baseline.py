@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gradmark.commands.check import Chosen, baseline_option
+from gradmark.commands.helping import Verb, VerbGroup
 from gradmark.commands.measuring import Invocation, MeasuringCommand, measuring, orchestrating
 from gradmark.commands.options import HOW, options
 from gradmark.commands.terminal import say
@@ -20,16 +21,22 @@ TIMED_PROCESSES = 3
 PROCESSES, MOST_PROCESSES = 3, 5
 
 
-@click.group()
+@click.group(cls=VerbGroup, examples=("gradmark baseline update", "gradmark baseline show"))
 def command() -> None:
-    """The numbers that must not get worse: gradmark-baseline.json, made to be committed."""
+    """Update or show the numbers that must not get worse: gradmark-baseline.json, a file to commit."""
 
 
-@command.command("update", cls=MeasuringCommand)
+@command.command(
+    "update",
+    cls=MeasuringCommand,
+    examples=("gradmark baseline update", "gradmark baseline update poly -e my_module:MyEngine"),
+)
 @click.argument("select", nargs=-1)
 @options("engines", "keyword")
 @baseline_option
-@click.option("--times", is_flag=True, help="Also time, for information; else the times in the file stay.")
+@click.option(
+    "--times", is_flag=True, help="Also measure times, for information. Otherwise the times in the file are kept."
+)
 @measuring("instructions", *HOW)
 def update(
     select: tuple[str, ...],
@@ -39,7 +46,7 @@ def update(
     times: bool,
     invocation: Invocation,
 ) -> None:
-    """Measure exact metrics and write them. With SELECT, -e or -k only those cells are renewed.
+    """Measure exact metrics and write them to the file. With SELECT, -e or -k, only those cells are renewed.
 
     Each cell is counted in several processes. What they differ by is written beside the number: that much is no change.
     A cell that fails is kept with its status.
@@ -91,10 +98,12 @@ def _changes(before: "Baseline", now: "Baseline") -> int:
     return sum(before.cells.get(name) != now.cells.get(name) for name in names)
 
 
-@command.command("show")
+@command.command(
+    "show", cls=Verb, examples=("gradmark baseline show", "gradmark baseline show --baseline old-baseline.json")
+)
 @baseline_option
 def show(file: Path | None) -> None:
-    """Print the numbers in the file, and where they come from."""
+    """Print the numbers in the file and how they were counted."""
     from gradmark.report.tables.gate import numbers
     from gradmark.store import baselines
 

@@ -23,24 +23,32 @@ if TYPE_CHECKING:
 FORMATS = ["table", "markdown", "junit", "bencher", "github-benchmark", "json"]
 KINDS: dict[str, Kind] = {"markdown": "markdown", "junit": "xml", **dict.fromkeys(FORMATS[3:], "json")}
 baseline_option = click.option(
-    "--baseline", "file", type=click.Path(path_type=Path), help="The baseline. Default: gradmark-baseline.json."
+    "--baseline", "file", type=click.Path(path_type=Path), help="Baseline file. Default: gradmark-baseline.json."
 )
 
 
-@click.command(cls=MeasuringCommand)
+@click.command(
+    cls=MeasuringCommand, examples=("gradmark check", "gradmark check scalar --against main --budget time=2%")
+)
 @click.argument("select", nargs=-1)
 @options("engines", "keyword", *ON_FLEET)
 @baseline_option
-@click.option("--against", metavar="REF", help="Build this git revision and measure both side by side, with times.")
+@click.option(
+    "--against", metavar="REF", help="Build this git revision and measure both builds side by side, times included."
+)
 @click.option(
     "--budget",
     "budgets",
     multiple=True,
     metavar="METRIC=AMOUNT",
-    help="Such as time=2%; repeatable; overrides pyproject.toml.",
+    help="Budget of a metric, such as time=2%; repeatable; overrides pyproject.toml.",
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
-@click.option("--output", type=click.Path(path_type=Path), help="Write the format there; the table is still shown.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write the chosen format to this file; the table is still printed.",
+)
 @measuring("pairs", "instructions", *HOW)
 def command(
     select: tuple[str, ...],
@@ -71,9 +79,11 @@ def command(
 
     machines = distributing.fleet_of(fleet, on, each_class)
     if machines is not None and against is None:
-        raise click.UsageError("a baseline is of one machine and takes seconds: --fleet goes with --against")
+        raise click.UsageError("--fleet needs --against; comparing with a baseline takes seconds, on this machine")
     if each_class:
-        raise click.UsageError("a check has one answer: choose a class with --on, and check each by itself")
+        raise click.UsageError(
+            "a check gives one answer, so --each-class does not apply; check each class by itself, with --on CLASS"
+        )
     configuration = read(budgets)
     if output is not None:
         runs.ready_file(output)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gradmark.commands.helping import Verb
 from gradmark.commands.options import store_option
 from gradmark.commands.terminal import Part, Styled, say
 
@@ -18,7 +19,7 @@ COLOURS = {"faster": "green", "slower": "red"}
 NUMBERS, NAMES = 32, 33
 LEGEND = """\
 Times: {times}.
-The change is their quotient. Slower or faster: it and the typical change of a
+The change is their ratio. Slower or faster: it and the typical change of a
 process are beyond {noticed:.0f} % (with fewer than {many} processes, it is beyond {by_few:.0f} %), and
 an exact Mann-Whitney test of all processes has p ≤ {level:g}."""
 # Of two classes: a ratio that differs by less is not worth a line with --changed.
@@ -27,16 +28,16 @@ SAME_MACHINE = "All of that must hold with the machine's own change taken off, t
 INTERVAL = "Interval: the typical change of a process (Hodges-Lehmann)."
 
 
-@click.command()
+@click.command(cls=Verb, examples=("gradmark compare 20260131", "gradmark compare old.json new.json --changed"))
 @click.argument("old")
 @click.argument("new", default="latest")
-@click.option("--changed", is_flag=True, help="Only rows that differ.")
+@click.option("--changed", is_flag=True, help="Show only rows that differ.")
 @store_option
 def command(old: str, new: str, changed: bool, store: "Store") -> None:
     """Compare two kept runs. OLD and NEW are ids, starts of ids, files, or `latest`; NEW defaults to `latest`.
 
-    Of machines of two classes ratios are shown, never times. Nothing is gated: two runs of different days also differ
-    by what else the machine did. `gradmark check --against` measures both sides in turns.
+    Runs from two classes of machines are compared by ratios, never by times. This is not a gate: runs from different
+    days also differ by what else the machine was doing. `gradmark check --against` measures both sides in turns.
     """
     from gradmark.analyse.calm import is_as_fast
     from gradmark.analyse.unpaired import LEVEL, MANY, NOTICED, NOTICED_BY_FEW, differences, environments
@@ -61,7 +62,7 @@ def command(old: str, new: str, changed: bool, store: "Store") -> None:
     slowed = change_of_machine(before, after)
     say(f"machine {machine_line(before, after, slowed)}")
     if unlike:
-        say("Times of unlike machines or settings are shown, but not judged.")
+        say("Times from different machines or settings are shown, but not judged.")
     rows = differences(before, after)
     shown = [d for d in rows if not changed or d.changes or d.verdict not in ("no difference", "undecided")]
     if shown:
@@ -124,7 +125,7 @@ def machine_line(old: "Run", new: "Run", slowed: float | None) -> str:
         without = [name for name, run in (("old", old), ("new", new)) if not has_pilots(run)]
         return f"not known: {'neither run has' if len(without) > 1 else f'the {without[0]} run lacks'} pilots"
     if is_as_fast(slowed):
-        return f"as fast in both runs, to {100 * (AS_FAST - 1):.1f} %, by its pilots"
+        return f"equally fast in both runs, within {100 * (AS_FAST - 1):.1f} %, by its pilots"
     return f"{speed(slowed)} in the new run, by its pilots (short fixed work)"
 
 

@@ -13,18 +13,18 @@ from gradmark.records import DerivativeName
 from gradmark.records.derivative import USUAL_DERIVATIVE, with_article
 
 
-@click.command(cls=MeasuringCommand)
+@click.command(cls=MeasuringCommand, examples=("gradmark contract", "gradmark contract -e my_module:MyEngine -d jvp"))
 @measuring("engines", "derivatives", *SAMPLING)
 def command(engines: tuple[str, ...], derivatives: tuple[DerivativeName, ...], invocation: Invocation) -> None:
-    """Test an engine against four promises of gradients, or two of a jvp or hvp. Default engine: tapegrad.
+    """Test whether an engine keeps four promises for gradients, or two for a jvp or hvp. Default engine: tapegrad.
 
-    Exit code 1 when a promise is broken, 3 when one cannot be decided.
+    Exit code 1 if a promise is broken, 3 if one is undecided.
     """
     from gradmark.analyse.contract import OF_DERIVATIVES, WORKLOADS, contract
 
     without = [name for name in derivatives if name not in (USUAL_DERIVATIVE, *OF_DERIVATIVES)]
     if without:
-        raise click.UsageError(f"there are no promises of {with_article(without[0])}; choose gradient, jvp or hvp")
+        raise click.UsageError(f"there are no promises for {with_article(without[0])}; choose gradient, jvp or hvp")
     chosen = discovery.chosen(engines or (DEFAULT_ENGINE,))
     run, where = measure(
         invocation,

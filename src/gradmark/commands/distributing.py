@@ -42,7 +42,7 @@ def fleet_of(address: str | None, on: str | None, each_class: bool) -> Fleet | N
             raise click.UsageError("--on and --each-class choose machines of a fleet; add --fleet ADDRESS")
         return None
     if on is not None and each_class:
-        raise click.UsageError("--on names one class and --each-class means all; leave one of them out")
+        raise click.UsageError("--on means one class and --each-class means all; use only one of them")
     return Fleet(address, on, each_class)
 
 
@@ -63,7 +63,9 @@ def campaigns(
     from gradmark.fleet.dispatch import Dispatch
 
     if invocation.settings.data:
-        raise FleetError("--data names a folder of this machine, which a fleet does not carry; measure these rows here")
+        raise FleetError(
+            "--data names a folder of this machine, which is not sent to a fleet; measure these rows without --fleet"
+        )
     with contextlib.ExitStack() as stack:
         connection = stack.enter_context(Connection(fleet.address))
         groups = _chosen(invocation, fleet, connection)
@@ -80,7 +82,7 @@ def campaigns(
         for journal, where in zip(journals, kept, strict=True):
             stack.callback(_put_away, invocation, journal, where)
         commands = [command_to_resume(journal.run, invocation.store) for journal in journals]
-        advice = "; ".join(f"go on with: {command}" for command in commands)
+        advice = "; ".join(f"continue with: {command}" for command in commands)
         watch = stack.enter_context(progress())
         dispatch = Dispatch(connection, machines, watch, lambda text: say(text, err=True), advice)
         try:
@@ -171,9 +173,11 @@ def _refuse_other_modules(connection: "Connection", members: "Sequence[Machine]"
 
 def _refuse_lacking(lacking: dict[str, str]) -> None:
     """Raises if a machine cannot measure both builds."""
+    from gradmark.report.model.characters import plural
+
     if lacking:
         machine, why = next(iter(lacking.items()))
-        more = f" ({len(lacking) - 1} more machines say the like)" if len(lacking) > 1 else ""
+        more = f" (and {plural(len(lacking) - 1, 'other machine')})" if len(lacking) > 1 else ""
         raise FleetError(
             f"{machine} cannot measure both builds: {why}{more}. Start the workers in a clone of this repository, at "
             "the same commit, which has the other one too (`git fetch`)"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gradmark.commands.helping import Verb
 from gradmark.commands.terminal import Styled, say
 from gradmark.measure.fitness import Check, machine, tools
 
@@ -36,12 +37,14 @@ WIDTH = 80
 ELSEWHERE = "measure on another machine, or at another hour"
 
 
-@click.command()
-@click.option("--seconds", default=SECONDS, show_default=True, help="Length of all measurements; 0 leaves them out.")
+@click.command(cls=Verb, examples=("gradmark doctor", "gradmark doctor --seconds 60"))
+@click.option(
+    "--seconds", default=SECONDS, show_default=True, help="Duration of all measurements together; 0 skips them."
+)
 def command(seconds: float) -> None:
     """Check whether this machine is fit to measure on.
 
-    Looks at the clock, the load, the CPU and the tools, watches each core for slow moments, and measures the noise.
+    It looks at the clock, the load, the CPU and the tools, watches each core for slow moments, and measures the noise.
     """
     show([*machine(), *tools()])
     if seconds > 0:
@@ -107,7 +110,7 @@ def said_once(found: Sequence[Check]) -> list[Check]:
 def how_watched(watched: Sequence[int], usable: Sequence[int]) -> str:
     """What was watched, of what there is."""
     if not watched:
-        return "watched: whichever core the system gave; this platform cannot pin a process"
+        return "watched: whichever core the system chose; this platform cannot pin a process"
     if len(watched) == 1:
         return f"watched: core {watched[0]}, the only one that may be used"
     which = "all" if len(watched) == len(usable) else f"the last {len(watched)} of {len(usable)}"
@@ -133,7 +136,7 @@ def remedy(seen: "States") -> str:
         return f"close other programs; if there are none, the host takes the core: {ELSEWHERE}"
     if seen.share("calm") < NEVER_CALM:
         return ELSEWHERE
-    return "measure with --full: of more processes, enough meet calm moments"
+    return "measure with --full: with more processes, enough of them meet calm moments"
 
 
 def choice(seen: "Mapping[int, States]", usable: Sequence[int]) -> Check:
@@ -200,8 +203,8 @@ def smallest(times_ns: Sequence[float], processes: int, seconds: float) -> Check
         few = processes < LEAST_PROCESSES
         return Check(
             False,
-            "smallest slowdown that can be seen: cannot be told; "
-            f"{len(times_ns)} of {plural(processes, 'process')} met a calm machine, and it takes {LEAST_PROCESSES}",
+            "smallest detectable slowdown: unknown; "
+            f"{len(times_ns)} of {plural(processes, 'process')} met a calm machine, and {LEAST_PROCESSES} are needed",
             "give it more time with --seconds" if few else ELSEWHERE,
         )
     fitting = round(MINUTE_S * processes / seconds)
@@ -217,11 +220,11 @@ def smallest(times_ns: Sequence[float], processes: int, seconds: float) -> Check
     )
     return Check(
         good,
-        f"smallest slowdown that can be seen in one minute: about {100 * max(LEAST_SEEN, TIMES_NOISE * error):.0f} %",
-        "" if good else f"{cause}: measure with --full, which takes more processes",
+        f"smallest detectable slowdown in one minute: about {100 * max(LEAST_SEEN, TIMES_NOISE * error):.0f} %",
+        "" if good else f"{cause}: measure with --full, which uses more processes",
         (
             f"{len(times_ns)} of {plural(processes, 'process')} met a calm machine; the medians of two "
-            f"equal lots of {whole} differ by up to {100 * error:.1f} % (95th percentile)",
+            f"equal groups of {whole} differ by up to {100 * error:.1f} % (95th percentile)",
             f"one minute has room for {plural(fitting, 'process')}: {plural(pairs, 'pair')} of one short row"
             + (", which may see less" if pairs > whole else ""),
         ),

@@ -4,38 +4,43 @@ import sys
 
 import click
 
+from gradmark.commands.helping import Verb, VerbGroup
 from gradmark.commands.terminal import Part, Styled, say
 
 
-@click.group()
+@click.group(cls=VerbGroup, examples=("gradmark fleet worker tcp://host:8786", "gradmark fleet status tcp://host:8786"))
 def command() -> None:
-    """Machines that measure for others, through a Dask scheduler.
+    """Measure on other machines, through a Dask scheduler.
 
     `gradmark run … --fleet ADDRESS` gives them work.
     """
 
 
-@command.command()
+@command.command(
+    cls=Verb, examples=("gradmark fleet worker tcp://host:8786", "gradmark fleet worker tcp://host:8786 --once")
+)
 @click.argument("address")
-@click.option("--despite-doctor", "despite", is_flag=True, help="Take work also while this machine is not fit for it.")
-@click.option("--once", is_flag=True, help="End when the scheduler goes away, in place of waiting for it.")
+@click.option(
+    "--despite-doctor", "despite", is_flag=True, help="Take work even while `gradmark doctor` finds this machine unfit."
+)
+@click.option("--once", is_flag=True, help="Exit when the scheduler goes away, instead of waiting for it.")
 def worker(address: str, despite: bool, once: bool) -> None:
-    """Let this machine measure for the scheduler at ADDRESS, such as tcp://host:8786.
+    """Measure on this machine for the scheduler at ADDRESS, such as tcp://host:8786.
 
-    One worker on each machine; it does one thing at a time and nothing beside it. Whoever reaches the scheduler can run
-    code as you here: see docs/guide/security.md.
+    Start one worker on each machine; it does one thing at a time. Anybody who can reach the scheduler can run code here
+    as you: see docs/guide/security.md.
     """
     from gradmark.fleet import hosting
 
     hosting.serve(address, lambda text: say(text, err=True), despite=despite, once=once)
 
 
-@command.command()
+@command.command(cls=Verb, examples=("gradmark fleet status tcp://host:8786", "gradmark fleet status tls://host:8786"))
 @click.argument("address")
 def status(address: str) -> None:
-    """Show the machines of the scheduler at ADDRESS, and what `gradmark doctor` says of each.
+    """Show the machines of the fleet at ADDRESS and what `gradmark doctor` says about each.
 
-    Exit code 3 if a run would be refused: no machine is fit, or they differ.
+    Exit code 3 if a run would be refused, because no machine is fit or they differ.
     """
     from gradmark.errors import FleetError
     from gradmark.fleet import choosing, machine
@@ -54,7 +59,8 @@ def status(address: str) -> None:
                     advice = f": {condition.advice}" if condition.advice else ""
                     say(f"        {condition.what}{advice}")
     if others:
-        say(f"{others} other workers, which were not started by `gradmark fleet worker` and measure nothing")
+        which = "1 other worker, which was" if others == 1 else f"{others} other workers, which were"
+        say(f"{which} not started by `gradmark fleet worker`, and will not measure")
     try:
         choosing.chosen(machines, address, each=True, others=others)
         machine.refuse_unlike(machines)

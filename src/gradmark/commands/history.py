@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gradmark.commands.helping import Verb
 from gradmark.commands.options import store_option
 from gradmark.commands.terminal import say, say_document
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 NIGHT = datetime.timedelta(hours=12)
 
 
-@click.command()
+@click.command(cls=Verb, examples=("gradmark history poly", "gradmark history --moved --since 2026-01-31"))
 @click.argument("select", nargs=-1)
 @click.option(
     "--since", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]), help="Only runs from this day (UTC) on."
@@ -33,10 +34,12 @@ NIGHT = datetime.timedelta(hours=12)
     "--metric", "--phase", "name", default="total", show_default=True, help="Metric to plot: total, allocations, …"
 )
 @click.option(
-    "--on", "machine_class", metavar="CLASS", help="Only machines of this class: its name, or the start of it."
+    "--on", "machine_class", metavar="CLASS", help="Only machines of this class; the start of its name is enough."
 )
-@click.option("--versions", is_flag=True, help="A level for each version of an engine, not for each run.")
-@click.option("--moved", is_flag=True, help="What moved last night, or since --since, on all classes of machines.")
+@click.option("--versions", is_flag=True, help="Show one level per engine version instead of one per run.")
+@click.option(
+    "--moved", is_flag=True, help="Show what changed last night (or since --since) on all classes of machines."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print every point and change.")
 @store_option
 def command(
@@ -49,15 +52,15 @@ def command(
     as_json: bool,
     store: "Store",
 ) -> None:
-    """Show how a metric went from run to run, and where it stepped up or down.
+    """Show how a metric changed from run to run, and where its level shifted.
 
-    SELECT is a workload, a suite or a glob. Machines of one class share a series, unless their calibrations say that
-    they are not alike. What moves all cells of an engine at once is shown once, and accuses no cell.
+    SELECT is a workload, a suite or a glob. Machines of one class share a series, unless their calibrations differ. A
+    shift of all cells of an engine at once is shown once, for the engine.
     """
     from gradmark.commands.collecting import put_off
 
     if moved and versions:
-        raise click.UsageError("--moved and --versions are two questions; ask one of them")
+        raise click.UsageError("--moved and --versions answer different questions; use only one of them")
     with put_off():
         _answer(
             select,
@@ -137,7 +140,7 @@ def _damaged(store: "Store", error: Exception) -> "StoreError":
     from gradmark.errors import StoreError
 
     return StoreError(
-        f"the numbers in {store.name} are damaged: {error}; of a folder, remove outlines.index: it is made again"
+        f"the numbers in {store.name} are damaged: {error}; in a folder, delete outlines.index: it will be rebuilt"
     )
 
 
@@ -150,7 +153,9 @@ def _of_class(outlines: "list[Outline]", machine_class: str | None) -> "list[Out
     matching = [run for run in outlines if run.machine_class.matches(machine_class)]
     if not matching:
         classes = sorted({run.machine_class.name for run in outlines})
-        raise SelectionError(f"no run is of a machine of class {machine_class!r}; there are: {', '.join(classes)}")
+        raise SelectionError(
+            f"no run comes from a machine of class {machine_class!r}; choose from: {', '.join(classes)}"
+        )
     return matching
 
 
@@ -170,7 +175,7 @@ def _refuse_unknown(name: str) -> None:
 
     if not is_known(name):
         names = ", ".join(entry.name for entry in REGISTRY)
-        raise SelectionError(f"Expected a metric, got {name!r}, which no kept run has. Known metrics: {names}.")
+        raise SelectionError(f"Expected a metric, got {name!r}, which no kept run has. The metrics are: {names}.")
 
 
 def _selected(cell: "Cell", select: tuple[str, ...]) -> bool:
@@ -188,7 +193,7 @@ def show(histories: "Histories") -> None:
     from gradmark.report.tables.levels import levels
 
     if not histories.series:
-        say("no cell of that name in the kept runs; `gradmark list` shows workloads and runs")
+        say("no kept run has a cell of that name; `gradmark list` shows workloads and runs")
     columns = shutil.get_terminal_size().columns
     for machine in dict.fromkeys(series.machine for series in histories.series):
         for line in (*_lines(histories, machine), *levels(histories, machine, columns)):

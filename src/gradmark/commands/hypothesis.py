@@ -54,13 +54,15 @@ class Claim:
         )
 
 
-@click.command(cls=MeasuringCommand)
+@click.command(
+    cls=MeasuringCommand, examples=("gradmark hypothesis reuse-time", "gradmark hypothesis my_claims.py --full")
+)
 @click.argument("names", nargs=-1)
 @measuring(*SAMPLING)
 def command(names: tuple[str, ...], invocation: Invocation) -> None:
-    """Test performance claims: built-in ones by name, or your own from Python files. Default: all built-in ones.
+    """Test performance claims: built-in ones by name, or your own from Python files. Default: all built-in claims.
 
-    Exit code 1 when one is refuted, 3 when one cannot be decided.
+    Exit code 1 if a claim is refuted, 3 if one is undecided.
     """
     from gradmark.analyse.hypotheses import judge
 
@@ -132,6 +134,6 @@ def choose(names: Sequence[str], settings: Settings) -> list[Claim]:
             claims.append(Claim(known[name]))
         else:
             near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
+            hint = f"did you mean {near[0]}?" if near else f"choose from: {', '.join(known)}"
             raise SelectionError(f"no hypothesis is called {name!r}; {hint}")
     return claims

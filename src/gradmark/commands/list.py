@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gradmark.commands.helping import Verb
 from gradmark.commands.options import store_option
 from gradmark.commands.terminal import say
 
@@ -26,11 +27,11 @@ VERB = len("hypothesis")
 NOT_RESUMED = ("pytest",)
 
 
-@click.command()
+@click.command(cls=Verb, examples=("gradmark list engines", "gradmark list runs --store postgresql://host/gradmark"))
 @click.argument("what", type=click.Choice(["workloads", "engines", "runs", "published", "all"]), default="all")
 @store_option
 def command(what: str, store: "Store") -> None:
-    """Show what there is: workloads, engines, runs; or the ratios that others published."""
+    """List workloads, engines and runs, or the ratios that others published. Default: all but published."""
     if what in ("workloads", "all"):
         workloads()
     if what in ("engines", "all"):

@@ -34,10 +34,10 @@ VERBS = {
     "check": "Compare with the baseline; fail if anything got worse.",
     "audit": "Plant known faults and show that the gate catches them.",
     "history": "Show how results changed from run to run.",
-    "report": "A self-contained HTML page of one run or several.",
+    "report": "Write a self-contained HTML page about one or more runs.",
     "store": "Keep runs in a database: init, copy, check.",
-    "list": "Workloads, engines, runs.",
-    "fleet": "Machines that measure for others: start a worker, see what is there.",
+    "list": "List workloads, engines and runs.",
+    "fleet": "Measure on other machines: start a worker, show the fleet.",
     "doctor": "Check whether this machine is fit to measure on.",
 }
 
@@ -55,7 +55,7 @@ class Verbs(click.Group):
             import difflib
 
             near = difflib.get_close_matches(name, VERBS, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(VERBS)}"
+            hint = f"did you mean {near[0]}?" if near else f"choose from: {', '.join(VERBS)}"
             raise click.UsageError(f"no command is called {name!r}; {hint}", ctx)
         module = importlib.import_module(f"gradmark.commands.{name}")
         command: click.Command = module.command

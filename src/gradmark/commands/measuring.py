@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gradmark.commands.helping import Verb
 from gradmark.commands.options import OF_OUTPUT, SAMPLING, options, settings_of
 from gradmark.commands.terminal import say
 from gradmark.errors import StoreError
@@ -88,7 +89,7 @@ class Invocation:
         return Plan(verb=self.verb, arguments=self.arguments, cells=list(cells), settings=settings, known=list(known))
 
 
-class MeasuringCommand(click.Command):
+class MeasuringCommand(Verb):
     """A verb that measures. With --resume it is called as it was when the run began; new output options count."""
 
     def make_context(
@@ -217,7 +218,7 @@ def orchestrating(
         ):
             yield orchestrator, kept
     except KeyboardInterrupt as error:
-        advice = f"interrupted; go on with: {command_to_resume(journal.run, store)}"
+        advice = f"interrupted; continue with: {command_to_resume(journal.run, store)}"
         raise click.Abort(advice) from error
     finally:
         journal.close()
@@ -232,7 +233,7 @@ def command_to_resume(run: "Run | Listed", store: "Store") -> str:
 
 
 def _refuse_event(_event: object) -> None:
-    raise AssertionError("a finished run is not measured any further")
+    raise AssertionError("it is finished, and nothing is left to measure")
 
 
 def _refuse_planning(command: click.Command, context: click.Context) -> None:
@@ -260,7 +261,7 @@ def _begun(name: str, verb: str, store: "Store", trusted: bool) -> tuple[str, Ru
         raise StoreError(f"run {begun.id} was made by a test; run the test again with pytest")
     if begun.verb != verb:
         raise StoreError(
-            f"run {begun.id} was made by `gradmark {begun.verb}`; go on with: {command_to_resume(begun, store)}"
+            f"run {begun.id} was made by `gradmark {begun.verb}`; continue with: {command_to_resume(begun, store)}"
         )
     if not begun.finished:
         found = str(store.local(found))
@@ -286,7 +287,7 @@ def _refuse_strange(begun: Run, path: Path) -> None:
     files = [cell.file for cell in begun.planned if cell.file is not None]
     named = dict.fromkeys([*files, *(cell.engine for cell in begun.planned)])
     raise StoreError(
-        f"run {begun.id} does not have your seal: it was begun by somebody else, on another machine, or by an older "
+        f"run {begun.id} does not have your seal: it was started by somebody else, on another machine, or by an older "
         f"gradmark. It names what would be run: `gradmark {shlex.join([*begun.verb.split(), *begun.arguments])}`, with "
         f"{', '.join(named)}. Add --trust if you trust it; `gradmark report {shlex.quote(str(path))}` only shows it"
     )
@@ -300,7 +301,8 @@ def _refuse_elsewhere(begun: Run) -> None:
     differences = begun.environment.unlike(environment.collect())
     if differences:
         raise UnlikeRunsError(
-            f"run {begun.id} was begun elsewhere ({'; '.join(differences)}); unlike runs are not mixed: start a new one"
+            f"run {begun.id} was started elsewhere ({'; '.join(differences)}); runs that differ are not mixed: "
+            "start a new one"
         )
 
 

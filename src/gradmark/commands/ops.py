@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 WORKLOADS = {"scalar": "operator", "tensor": "tensor_operator"}
 
 
-@click.command(cls=MeasuringCommand)
+@click.command(cls=MeasuringCommand, examples=("gradmark ops scalar", "gradmark ops tensor -e tapegrad -e torch"))
 @click.argument("kinds", nargs=-1, type=click.Choice(list(WORKLOADS)))
 @measuring("engines", "dtypes", "derivatives", *SAMPLING)
 def command(
@@ -35,10 +35,10 @@ def command(
     derivatives: tuple[DerivativeName, ...],
     invocation: Invocation,
 ) -> None:
-    """Measure every operation by itself: what it adds to the same function without it.
+    """Measure each operation by itself: what it adds to the same function without it.
 
-    KINDS is scalar (operations on numbers), tensor (on arrays), or nothing for both. Tensors are float32 by default,
-    and the default engine is tapegrad.
+    Name scalar (operations on numbers) or tensor (on arrays); without a name, both are measured. The default engine
+    is tapegrad, and tensors are float32.
     """
     chosen = discovery.chosen(engines or (DEFAULT_ENGINE,))
     rows = operators(kinds, dtypes)

@@ -41,14 +41,14 @@ store_option = click.option(
     default="",
     metavar="FOLDER|URL",
     callback=_opened,
-    help="Where runs are: a folder, or postgresql://HOST/DATABASE. Default: .gradmark/runs.",
+    help="Where runs are kept: a folder, or postgresql://HOST/DATABASE. Default: .gradmark/runs.",
 )
 
 OPTIONS: dict[str, Callable[[Any], Any]] = {
     "engines": click.option(
         "-e", "--engine", "engines", multiple=True, metavar="ENGINE", help="Engine to measure; repeatable."
     ),
-    "keyword": click.option("-k", "keyword", metavar="TEXT", help="Only rows with this in their name."),
+    "keyword": click.option("-k", "keyword", metavar="TEXT", help="Only rows whose name contains this text."),
     "dtypes": click.option(
         "--dtype",
         "dtypes",
@@ -68,22 +68,25 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
         "--derivative",
         "derivatives",
         multiple=True,
+        metavar="NAME",
         type=click.Choice(DERIVATIVES),
-        help="Derivative to compute, such as hvp; repeatable. Default: those of each workload, mostly the gradient.",
+        help=f"Derivative to compute: {', '.join(DERIVATIVES)}. Repeatable. Default: what each workload asks "
+        "for, mostly the gradient.",
     ),
     "pairs": click.option(
-        "--pairs", type=click.IntRange(2), default=12, show_default=True, help="Pairs of processes for each row."
+        "--pairs", type=click.IntRange(2), default=12, show_default=True, help="Process pairs per row."
     ),
     "quick": click.option(
         "--quick/--full",
         "quick",
         default=True,
-        help=f"Few sizes and at least {PROCESSES} processes, or all sizes and {PROCESSES_OF_FULL}. Default: quick.",
+        help=f"Quick: few sizes, at least {PROCESSES} processes. Full: all sizes, at least {PROCESSES_OF_FULL}. "
+        "Default: quick.",
     ),
     "processes": click.option(
         "--processes",
         type=click.IntRange(1),
-        help=f"Processes per cell, no more and no fewer. Default: {PROCESSES} to {MOST_PROCESSES}, until they "
+        help=f"Exact number of processes per cell. Default: {PROCESSES} to {MOST_PROCESSES}, until they "
         f"agree; with --full {PROCESSES_OF_FULL} to {MOST_PROCESSES_OF_FULL}.",
     ),
     "seed": click.option("--seed", default=0, show_default=True, help="Random seed for inputs and cell order."),
@@ -114,28 +117,28 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
     "instructions": click.option(
         "--instructions", is_flag=True, help="Also count machine instructions with callgrind; slow."
     ),
-    "pin": click.option("--pin/--no-pin", default=True, help="Keep each worker on one core. Default: yes."),
+    "pin": click.option("--pin/--no-pin", default=True, help="Pin each worker to one core. Default: yes."),
     "huge_pages": click.option(
         "--huge-pages/--no-huge-pages",
         default=False,
-        help="Let workers have huge pages: large arrays are faster, and vary more. Default: no.",
+        help="Allow huge pages: large arrays get faster, but vary more. Default: no.",
     ),
     "data": click.option(
         "--data",
         type=click.Path(exists=True, file_okay=False, resolve_path=True),
         callback=_text,
         metavar="FOLDER",
-        help="Published inputs for the literature suite: the folder `data` of ADBench.",
+        help="Published inputs for the literature suite: ADBench's `data` folder.",
     ),
     "store": store_option,
     "fleet": click.option(
         "--fleet", metavar="ADDRESS", help="Measure on the machines of this Dask scheduler, such as tcp://host:8786."
     ),
     "on": click.option(
-        "--on", metavar="CLASS", help="With --fleet: on machines of this class; `gradmark fleet status` shows them."
+        "--on", metavar="CLASS", help="With --fleet: only on machines of this class (see `gradmark fleet status`)."
     ),
     "each_class": click.option(
-        "--each-class", is_flag=True, help="With --fleet: a run on each class of machines, all at the same time."
+        "--each-class", is_flag=True, help="With --fleet: one run per class of machines, all at the same time."
     ),
     "resume": click.option(
         "--resume", metavar="RUN", help="Continue an interrupted run: its id, its file, or `latest`."
@@ -143,7 +146,7 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
     "trust": click.option(
         "--trust",
         is_flag=True,
-        help="With --resume: also a run that you did not begin on this machine; it says what is run.",
+        help="With --resume: continue a run that you did not start on this machine; it runs what its file names.",
     ),
 }
 HOW = ("seed", "threads", "timeout", "memory_limit", "pin", "huge_pages", "data", "store", "resume", "trust")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from gradmark.commands.helping import Verb
 from gradmark.commands.options import store_option
 from gradmark.commands.terminal import say
 from gradmark.records import Run, Settings, Verdict
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from gradmark.store.store import Store
 
 
-@click.command()
+@click.command(cls=Verb, examples=("gradmark report --open", "gradmark report latest 20260131 -o page.html"))
 @click.argument("names", metavar="[RUN]…", nargs=-1)
 @click.option(
     "-o",
@@ -23,19 +24,19 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     default=Path("report.html"),
     show_default=True,
-    help="The file to write.",
+    help="File to write.",
 )
 @click.option(
     "--hypothesis",
     "own",
     metavar="FILE",
     multiple=True,
-    help="A Python file with hypotheses of your own, judged by what these runs measured; repeatable.",
+    help="Python file with your own hypotheses, tested on what these runs measured; repeatable.",
 )
-@click.option("--open", "show", is_flag=True, help="Open it in a browser.")
+@click.option("--open", "show", is_flag=True, help="Open the page in a browser.")
 @store_option
 def command(names: tuple[str, ...], output: Path, own: tuple[str, ...], show: bool, store: "Store") -> None:
-    """Write a page that shows where time and memory go: tables, plots, verdicts.
+    """Write an HTML page that shows where time and memory go: tables, plots, verdicts.
 
     RUN is an id, the start of one, a file, or `latest`, which is the default. Of several runs the page shows the newest
     measurement of each row, and the history of all. Files that cannot be read are named and left out.
@@ -111,7 +112,7 @@ def against_baseline(runs: Sequence[Run]) -> Verdict | None:
     words: dict[str, Literal["kept", "broken", "undecided"]] = {"pass": "kept", "fail": "broken"}
     summary = f"against {gate.against}: {counts(gate) or 'nothing to compare'}"
     return Verdict(
-        claim="nothing is worse than in the baseline",
+        claim="nothing got worse than the baseline",
         verdict=words.get(gate.answer, "undecided") if before.cells else "not measured",
         evidence=[summary, *(" ".join(line.split()) for line in lines(gate)[:-1])],
     )

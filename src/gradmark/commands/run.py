@@ -23,14 +23,21 @@ PROCESSES_OF_MANY = 2
 FURTHER_ROUNDS = 2
 
 
-@click.command(cls=MeasuringCommand)
+@click.command(
+    cls=MeasuringCommand,
+    examples=(
+        "gradmark run",
+        "gradmark run poly/n=1000 'chain/f=*' -e tapegrad -e jax",
+        "gradmark run my_workloads.py -e my_module:MyEngine --html page.html",
+    ),
+)
 @click.argument("select", nargs=-1)
 @options("engines", "keyword", "dtypes", "devices", "derivatives", *ON_FLEET)
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Also write the run to this file.")
 @click.option("--html", "html_file", type=click.Path(path_type=Path), help="Also write a page that shows the run.")
 @click.option("--medians", is_flag=True, help="Also show the median of total over processes, with its interval.")
-@click.option("--dry-run", is_flag=True, help="Only show what would be measured.")
+@click.option("--dry-run", is_flag=True, help="Show what would be measured, and stop.")
 @measuring(*SAMPLING)
 def command(
     select: tuple[str, ...],

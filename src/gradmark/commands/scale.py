@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from gradmark.workloads.row import Selected
 
 
-@click.command(cls=MeasuringCommand)
+@click.command(
+    cls=MeasuringCommand,
+    examples=("gradmark scale poly", "gradmark scale mlp_step -e tapegrad -e torch --dtype float64"),
+)
 @click.argument("workload", required=False)
 @measuring("engines", "dtypes", "derivatives", *SAMPLING)
 def command(
@@ -30,8 +33,8 @@ def command(
 ) -> None:
     """Sweep the sizes of WORKLOAD and fit cost = a + b·n^p, for time, allocations, tape and memory.
 
-    n counts elementary operations; for tensors flops, or bytes. Tensors are swept in float32 by default, and the
-    default engine is tapegrad.
+    n counts elementary operations; for tensors, flops or bytes. The default engine is tapegrad, and tensors are
+    float32.
     """
     from gradmark.analyse.growth import families, growth
     from gradmark.analyse.scaling import counted_in

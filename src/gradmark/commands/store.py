@@ -4,23 +4,34 @@ import sys
 
 import click
 
+from gradmark.commands.helping import Verb, VerbGroup
 from gradmark.commands.terminal import say
 
 TARGET = click.argument("store", metavar="FOLDER|URL")
 
 
-@click.group()
+@click.group(
+    cls=VerbGroup,
+    examples=(
+        "gradmark store init postgresql://host/gradmark",
+        "gradmark store copy .gradmark/runs postgresql://host/gradmark",
+    ),
+)
 def command() -> None:
-    """Where runs are kept: a folder, or a PostgreSQL database that many machines share.
+    """Keep runs in a PostgreSQL database that many machines share.
 
     A password is never an argument: put it into ~/.pgpass, the variable PGPASSWORD or a service file.
     """
 
 
-@command.command("init")
+@command.command(
+    "init",
+    cls=Verb,
+    examples=("gradmark store init postgresql://host/gradmark", "gradmark store init 'postgresql://?service=team'"),
+)
 @TARGET
 def init(store: str) -> None:
-    """Make a database a store, or bring its schema up to date. Twice is once."""
+    """Make a database a store, or bring its schema up to date. Running it again changes nothing."""
     from gradmark.errors import StoreError
     from gradmark.store.postgresql import PostgresqlStore
     from gradmark.store.store import open_store
@@ -28,7 +39,7 @@ def init(store: str) -> None:
     opened = open_store(store)
     if not isinstance(opened, PostgresqlStore):
         opened.ready()
-        say(f"{opened.name}: a folder is a store as it is")
+        say(f"{opened.name}: a folder is a store already; only a database needs this")
         return
     before, now = opened.address.migrate()
     if before > now:
@@ -37,13 +48,20 @@ def init(store: str) -> None:
     say(f"{opened.name}: {made}, schema {now}")
 
 
-@command.command("copy")
+@command.command(
+    "copy",
+    cls=Verb,
+    examples=(
+        "gradmark store copy .gradmark/runs postgresql://host/gradmark",
+        "gradmark store copy postgresql://host/gradmark backup",
+    ),
+)
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
 def copy(source: str, target: str) -> None:
-    """Copy all runs from one store to another: folders, databases. What is there already is not copied again.
+    """Copy all runs from one store to another. Each is a folder or a database; runs already there are not copied again.
 
-    Exit code 1 if a run could not be copied; the others were.
+    Exit code 1 if a run could not be copied; all others are.
     """
     from gradmark.commands.progress import working
     from gradmark.errors import StoreError
@@ -60,14 +78,18 @@ def copy(source: str, target: str) -> None:
         result = copying.copy(ours, theirs)
     for problem in result.problems:
         say(f"not copied: {problem}", err=True)
-    say(f"{plural(result.copied, 'run')} copied to {theirs.name}, {result.there} were there")
+    say(f"{plural(result.copied, 'run')} copied to {theirs.name}, {result.there} already there")
     sys.exit(int(bool(result.problems)))
 
 
-@command.command("check")
+@command.command(
+    "check",
+    cls=Verb,
+    examples=("gradmark store check .gradmark/runs", "gradmark store check postgresql://host/gradmark"),
+)
 @TARGET
 def check(store: str) -> None:
-    """Read every run of a store, and name those that cannot be read. Exit code 1 if there are any."""
+    """Read every run of a store and name those that are damaged. Exit code 1 if there are any."""
     from gradmark.commands.progress import working
     from gradmark.report.model.characters import plural
     from gradmark.store import copying

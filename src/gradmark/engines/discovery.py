@@ -116,7 +116,7 @@ def check(name: str) -> None:
     if name in names:
         return
     near = _near(name, variants or names, 1 if variants else 3)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(variants or names)}."
+    hint = f"did you mean {' or '.join(near)}?" if near else f"choose from: {', '.join(variants or names)}."
     raise SelectionError(f"no engine is called {name!r}; {hint} Your own is named as package.module:Class.")
 
 
@@ -195,7 +195,7 @@ def _made(offer: type, path: str) -> Any:
         required = []
     if required:
         needs = f"needs an argument {required[0]}" if len(required) == 1 else f"needs arguments {', '.join(required)}"
-        raise EngineError(f"{path}() {needs}; engines are made without arguments")
+        raise EngineError(f"{path}() {needs}; engines are created without arguments")
     try:
         return offer()
     except GradmarkError:

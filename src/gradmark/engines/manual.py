@@ -267,7 +267,7 @@ class Manual:
         ours = workload.function.__module__.startswith("gradmark.workloads.")  # a user's may have the same name
         pair = adjoints.get(workload.name) if ours else None
         if pair is None:
-            raise UnsupportedError(f"nobody has written the adjoint of {workload.name} by hand")
+            raise UnsupportedError(f"there is no hand-written adjoint of {workload.name}")
         forward, propagate = pair(*inputs, **params)
         gradients: list[Any] = []
 

@@ -99,7 +99,7 @@ def derived(workload: Workload, inputs: Floats, params: Mapping[str, Param], der
     ours = workload.function.__module__ == "gradmark.workloads.derivatives"  # a user's may have the same name
     written = WRITTEN.get((workload.name, derivative.name)) if ours else None
     if written is None:
-        raise UnsupportedError(f"nobody has written the {derivative.name} of {workload.name} by hand")
+        raise UnsupportedError(f"there is no hand-written {derivative.name} of {workload.name}")
     is_sparse, is_gradient = derivative.name in SPARSE_ONES, derivative.name == USUAL_DERIVATIVE
     along = [tridiagonal(len(inputs))] if is_sparse else [derivative.tangents] if derivative.tangents else []
     computed: Any = None

@@ -28,7 +28,7 @@ def chosen(
     on: the name of a class, its digest, or the start of either. others: workers that are not for measuring.
     """
     if not machines:
-        more = f" ({others} there are not for measuring: they were not started by it)" if others else ""
+        more = f" ({others} that it has are not for measuring: they were not started by this command)" if others else ""
         raise FleetError(
             f"the scheduler at {address} has no workers{more}; start them with `gradmark fleet worker {address}`, one "
             "on each machine"
@@ -38,10 +38,10 @@ def chosen(
     if on is not None:
         classes = [(known, members) for known, members in classes if known.matches(on)]
         if not classes:
-            raise FleetError(f"no machine of the fleet is of a class called {on!r}; there are: {names}")
+            raise FleetError(f"no machine of the fleet is of a class called {on!r}; choose from: {names}")
         if len(classes) > 1:
             among = ", ".join(known.name for known, _ in classes)
-            raise FleetError(f"{on!r} may be each of these classes: {among}; give more of the name")
+            raise FleetError(f"{on!r} is ambiguous: it may be {among}; type more of the name")
     elif len(classes) > 1 and not each:
         raise FleetError(
             f"the fleet has machines of {len(classes)} classes, whose times cannot be compared: {names}; choose one "

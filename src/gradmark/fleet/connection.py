@@ -80,7 +80,9 @@ class Connection:
                 "address, the port and the firewall"
             ) from error
         except (ValueError, TypeError) as error:
-            raise FleetError(f"{address!r} is no address of a scheduler, such as tcp://host:8786: {error}") from error
+            raise FleetError(
+                f"{address!r} is not the address of a scheduler, such as tcp://host:8786: {error}"
+            ) from error
         with _reaching(address):
             self._queue = distributed.Queue(self.queue_name, client=self._client)
             self._queue.qsize()

@@ -95,7 +95,9 @@ async def _until_cut_off(address: str, instance: str, say: Callable[[str], None]
         )
     except (OSError, TimeoutError, ValueError) as error:
         if isinstance(error, ValueError):
-            raise FleetError(f"{address!r} is no address of a scheduler, such as tcp://host:8786: {error}") from error
+            raise FleetError(
+                f"{address!r} is not the address of a scheduler, such as tcp://host:8786: {error}"
+            ) from error
         return False
     say(f"worker for {address}, as machine {instance}")
     try:

@@ -63,7 +63,7 @@ def read(options: Sequence[str] = (), path: Path = FILE) -> Configuration:
     for key in table:
         if key not in KEYS:
             allowed = "; ".join(f"{name}: {meaning}" for name, meaning in KEYS.items())
-            raise ConfigurationError(f"{where} has {_shown(key)}, which is no key; allowed are {allowed}")
+            raise ConfigurationError(f"{where} has {_shown(key)}, which is not a key; choose from: {allowed}")
     for key in ("select", "engines"):
         if not _words(table.get(key, ["x"])):
             got = _shown(table[key])
@@ -138,7 +138,7 @@ def _budget(metric: str, value: Any, where: str) -> Budget:
     """A share ("5%"), a factor ("10x") or a number that may be added (0); of what happens once also "10% + 50ms"."""
     if metric not in DEFAULTS:
         allowed = ", ".join(f"{name} (default {budget})" for name, budget in DEFAULTS.items())
-        raise ConfigurationError(f"{where} has {_shown(metric)}, which is no metric; allowed are {allowed}")
+        raise ConfigurationError(f"{where} has {_shown(metric)}, which is not a metric; choose from: {allowed}")
     try:
         if isinstance(value, bool):
             raise ValueError

@@ -25,7 +25,7 @@ TIMES_NOISE = 2.0
 
 
 def stopped(measurement: Measurement) -> bool:
-    """Whether a cell stopped working while it was timed: only an inspection that succeeds says anything of memory."""
+    """Whether a cell started to fail while it was timed: only an inspection that succeeds says anything of memory."""
     return measurement.status != "ok" and measurement.memory is not None
 
 

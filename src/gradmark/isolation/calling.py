@@ -44,7 +44,7 @@ def call(function: str, argument: Any, returns: type[T], settings: Settings) -> 
     try:
         asked = msgspec.json.encode(request)
     except UnicodeEncodeError as error:
-        raise LoadingError("its name is not text that UTF-8 has; rename it") from error
+        raise LoadingError("its name is not valid UTF-8; rename it") from error
     with home.fresh_folder() as folder:
         ended = child.ask(
             COMMAND,
@@ -54,7 +54,7 @@ def call(function: str, argument: Any, returns: type[T], settings: Settings) -> 
         )
     if ended.code is None:
         raise LoadingError(
-            f"not done after {settings.timeout_s:g} s, its limit; does it wait for something, or never end?"
+            f"not done after {settings.timeout_s:g} s, its limit; does it wait for something or loop forever?"
         )
     if ended.code != 0:
         raise LoadingError(f"its process {ended.how}")
@@ -66,7 +66,7 @@ def call(function: str, argument: Any, returns: type[T], settings: Settings) -> 
     except (msgspec.MsgspecError, RecursionError) as error:
         if not ended.answer:
             raise LoadingError(
-                f"its process ended with exit code 0 before it was loaded; does it call os._exit?"
+                f"its process ended with exit code 0 before the file was loaded; does it call os._exit?"
                 f"{child.last_line(ended.said)}"
             ) from None
         raise LoadingError(f"what it gave cannot be read: {shortened(str(error))}") from error

@@ -43,7 +43,7 @@ class Home:
             self.folder = os.fsdecode(told.readline().rstrip(b"\n"))
         if not self.folder:
             raise GradmarkError(
-                f"no folder can be made in {tempfile.gettempdir()}; make room, or set TMPDIR to a folder that you own"
+                f"no folder can be created in {tempfile.gettempdir()}; set TMPDIR to a folder with room"
             )
         atexit.register(self.close)
 

@@ -414,7 +414,7 @@ def _disagreeing(run: Run) -> list[Cell]:
 def _stopped(cell: Cell, result: Result) -> Stopped:
     """Why there is no sample. A worker that says `ok` and has none is not to be believed."""
     if result.status == "ok":
-        return Stopped(cell=cell.id, status="crash", message="the worker said ok, and gave no sample")
+        return Stopped(cell=cell.id, status="crash", message="the worker reported success but no sample")
     return Stopped(
         cell=cell.id,
         status=result.status,

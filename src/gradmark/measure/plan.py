@@ -315,6 +315,6 @@ def _broken(name: str, result: Result) -> str:
 
 def _nothing_left(request: Request, surveyed: Survey) -> str:
     if not surveyed.can and surveyed.left_out:
-        return f"no engine can be used: {'; '.join(surveyed.left_out.values())}"
+        return f"no usable engine: {'; '.join(surveyed.left_out.values())}"
     asked = " or ".join([*request.dtypes, *request.devices, *request.derivatives]) or "what was asked for"
     return f"no selected workload has {asked}; functions of numbers have only float64"

@@ -301,7 +301,7 @@ REGISTRY: tuple[Metric, ...] = (
     phase("backward", "propagate derivatives through the recording", 1, _TIME),
     phase("total", "value and gradient: forward and then backward", 0, _TIME),
     Metric(
-        "spread", "spread", "share", "half of the interval that holds the time", _spread, _no_spread,
+        "spread", "spread", "share", "half the width of the time's interval", _spread, _no_spread,
         rank=0, csv="spread_ratio",
     ),
     Metric(

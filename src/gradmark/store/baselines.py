@@ -210,7 +210,7 @@ def save(kept: Baseline, path: Path) -> None:
     try:
         plain = msgspec.json.decode(encoded(kept, _BASELINE)) | {"format_version": VERSION}
     except UndecodableError as error:
-        raise StoreError(f"{path} was not written, as it could not be read again: {error}") from error
+        raise StoreError(f"{path} was not written, because it could not be read back: {error}") from error
     parts = []
     for name in sorted(plain):
         whole = _line(plain[name])
@@ -244,6 +244,6 @@ def load(path: Path) -> Baseline:
         return decoded(_BASELINE, data)
     except UndecodableError as error:
         raise StoreError(
-            f"{path} is no baseline, or is damaged: {error}; take it from version control, or make it again with "
+            f"{path} is not a baseline, or is damaged: {error}; take it from version control, or make it again with "
             "`gradmark baseline update`"
         ) from error

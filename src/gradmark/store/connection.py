@@ -49,7 +49,7 @@ class Address:
             parts = self._driver.conninfo.conninfo_to_dict(url)
         except self._driver.Error:  # its words may have parts of what was typed for a password
             raise StoreError(
-                "the store is no PostgreSQL URL; expected one such as postgresql://user@host:5432/database"
+                "the store is not a PostgreSQL URL; expected one such as postgresql://user@host:5432/database"
             ) from None
         if any(parts.get(name) for name in SECRET[:2]):
             raise StoreError(f"the URL of the store has a password: {INSTEAD}")
@@ -110,7 +110,7 @@ class Address:
         version = self.version(connection)
         if version is None:
             raise StoreError(
-                f"{self.name} is no gradmark store; make it one with `gradmark store init {shlex.quote(self.name)}`"
+                f"{self.name} is not a gradmark store; make it one with `gradmark store init {shlex.quote(self.name)}`"
             )
         if version > VERSION:
             raise StoreError(

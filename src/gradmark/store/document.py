@@ -29,7 +29,7 @@ def packed(run: Run) -> bytes:
     try:
         return encoded(msgspec.structs.replace(run, format_version=FORMAT_VERSION), _RUN)
     except UndecodableError as error:
-        raise StoreError(f"run {run.id} cannot be kept, as it could not be read again: {error}") from error
+        raise StoreError(f"run {run.id} cannot be stored, because it could not be read back: {error}") from error
 
 
 def read(data: bytes, path: Path) -> Run:

@@ -106,7 +106,7 @@ class FolderStore:
     def _add(self, run: Bundle) -> bool:
         path = self.folder / f"{run.listed.id}{journal.EXTENSION}"
         if os.sep in run.listed.id or run.listed.id.startswith("."):
-            raise StoreError(f"{run.listed.id!r} is no id of a run, so it has no file")
+            raise StoreError(f"{run.listed.id!r} is not the id of a run, so it has no file")
         old = path.with_suffix(".json")
         if not path.exists() and old.exists():
             if document.read(old.read_bytes(), old) != runs.read(run.data, path):

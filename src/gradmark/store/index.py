@@ -130,7 +130,7 @@ def outlines(folder: Path, since: str = "") -> Known:
         try:
             run = unpacker.outline(bytes(made.heading), bytes(made.cells), columns)
         except UndecodableError:  # of a line that somebody changed by hand
-            problems.append(f"{folder / NAME} is damaged in the line of {path.name}: remove it, it is made again")
+            problems.append(f"{folder / NAME} is damaged in the line of {path.name}: delete it: it will be rebuilt")
             continue
         if run.heading.started >= since:
             kept.append(run)

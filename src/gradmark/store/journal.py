@@ -302,7 +302,7 @@ def _packed(record: Packed, reader: "msgspec.json.Decoder[Packed]") -> bytes:
     try:
         return encoded(record, reader) + b"\n"
     except UndecodableError as error:
-        raise StoreError(f"a run file cannot hold this, as it could not be read again: {error}") from error
+        raise StoreError(f"a run file cannot hold this, because it could not be read back: {error}") from error
 
 
 def is_journal(data: bytes) -> bool:
@@ -383,5 +383,5 @@ def planned_of(line: bytes, path: Path) -> list[Cell]:
 
 def _damaged(path: Path, line: int, reason: str) -> StoreError:
     return StoreError(
-        f"{path} is damaged in line {line}: {reason}; the file was not changed: mend the line, or move the file away"
+        f"{path} is damaged in line {line}: {reason}; the file was not changed: repair the line, or move the file away"
     )

@@ -116,7 +116,9 @@ class PostgresqlStore:
             self.add([run])
         except StoreError as error:
             upload = f"gradmark store copy {shlex.quote(str(path.parent))} {shlex.quote(self.name)}"
-            return f"{path}, where it waits: {error}. The next run with this store uploads it, or `{upload}`"
+            return (
+                f"{path}, where it is kept until then: {error}. The next run with this store uploads it, or `{upload}`"
+            )
         if run.listed.finished:
             with contextlib.suppress(OSError):
                 path.unlink()

@@ -169,7 +169,7 @@ def _number(typed: str, key: str, there: Sequence[Param], row: Row) -> Param:
     numbers = [value for value in there if not isinstance(value, str)]
     if not numbers:
         near = difflib.get_close_matches(typed, [str(value) for value in there], n=3)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {_shown(there)}"
+        hint = f"did you mean {' or '.join(near)}?" if near else f"choose from: {_shown(there)}"
         raise SelectionError(f"in {row.typed!r}, {key} cannot be {typed!r}; {hint}")
     whole = all(isinstance(value, int) for value in numbers)
     kind = "a whole number" if whole else "a number"

@@ -248,7 +248,7 @@ def _refuse_derivatives(name: str, more: dict[str, Any]) -> None:
     for derivative in more.get("derivatives", ()):
         if derivative not in DERIVATIVES:
             raise WorkloadError(
-                f"workload {name}: no derivative is called {derivative!r}; there are: {', '.join(DERIVATIVES)}"
+                f"workload {name}: no derivative is called {derivative!r}; choose from: {', '.join(DERIVATIVES)}"
             )
         if reason := why_not(name, result, derivative):
             raise WorkloadError(f"workload {name}: derivatives names {derivative}, but {reason}")

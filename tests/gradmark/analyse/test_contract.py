@@ -65,7 +65,7 @@ def test_all_promises_kept():
     assert [verdict.verdict for verdict in found] == ["kept"] * 4
     assert {verdict.engine for verdict in found} == {"e"}
     assert [verdict.claim for verdict in found] == [
-        "recording is linear in the differentiable operations that are executed",
+        "recording is linear in the differentiable operations executed",
         "backward is linear in the recorded instructions",
         "a reused tape does not allocate in steady state",
         "gradients add up exactly, to rounding",

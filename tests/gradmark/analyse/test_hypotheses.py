@@ -71,7 +71,7 @@ def test_undecided_if_the_times_shown_say_otherwise():
     found = verdict(timed("a", [*SIX, 10.0]), timed("b", [x / 2 for x in SIX]))
     assert (found.verdict, found.evidence[-1]) == (
         "undecided",
-        "the rounds say one thing and the times shown the other",
+        "the rounds and the times shown disagree",
     )
 
 

@@ -57,7 +57,7 @@ def difference(old, new):
         ([1055.0, 1056.0, 1057.0, 1058.0, 1059.0], "undecided",
          "the times changed, but most processes did not change with them"),  # by 5.5 and by 3.6 %
         ([1065.0, 1085.0, 1090.0, 1095.0, 1099.0], "undecided",
-         "below 10 processes, changes under 7 % are not judged"),
+         "with fewer than 10 processes, changes below 7 % are not judged"),
         ([2000.0] * 3, "undecided", "3 calm processes in a run; 4 or more can decide"),
         ([2000.0], "undecided", "1 calm process in a run; 4 or more can decide"),
     ],
@@ -194,8 +194,8 @@ def test_a_failure_is_a_change_of_status():
 def test_cells_of_one_run_alone():
     rows = differences(run(measured(FIVE, engine="a")), run(measured(FIVE, engine="b")))
     assert [(d.cell.engine, d.verdict, d.reason) for d in rows] == [
-        ("a", "not in both", "the newer run lacks it"),
-        ("b", "not in both", "the older run lacks it"),
+        ("a", "not in both", "the newer run does not have it"),
+        ("b", "not in both", "the older run does not have it"),
     ]
 
 

@@ -11,7 +11,7 @@ import pytest
 from gradmark.store import runs
 
 TOOL = Path(__file__).parents[2] / "faults" / "tool.py"
-MARKED = "* self-timed: what the tool says of its own runs, the first of each message left out"
+MARKED = "* self-timed: as reported by the tool itself, without the first run of each message"
 
 
 def tool(fault=""):
@@ -66,7 +66,7 @@ def test_a_tool_that_crashes_loses_nothing_else(measured, gradmark, tmp_path):
     message = "asked to evaluate lse.gradient, the tool ended with exit code 3: no memory for the tape"
     assert kept["gradbench"].message == message
     assert ['"message": ' in line for line in kept["gradbench"].transcript] == [True, False, True, False, True]
-    assert "transcript: what was said before" in called.out
+    assert "transcript: the messages exchanged before" in called.out
     assert run.finished
     page = tmp_path / "page.html"
     assert gradmark("report", run.id, "-o", page).code == 0

@@ -115,7 +115,7 @@ def test_renewing_a_baseline_with_old_names_loses_and_doubles_nothing(gradmark, 
     ("arguments", "message"),
     [
         (["check"], "there is no gradmark-baseline.json; make one with `gradmark baseline update`"),
-        (["check", "--budget", "tmie=3%"], "--budget tmie=3% has 'tmie', which is no metric; allowed are time"),
+        (["check", "--budget", "tmie=3%"], "--budget tmie=3% has 'tmie', which is not a metric; choose from: time"),
         (["check", "pol"], "there is no gradmark-baseline.json"),
         (["baseline", "show"], "there is no gradmark-baseline.json"),
         (["baseline", "update", "-e", "tapgrad"], "no engine is called 'tapgrad'; did you mean tapegrad"),
@@ -151,12 +151,12 @@ def test_each_cell_is_counted_in_three_processes(gradmark, kept):
 @pytest.mark.parametrize(
     ("engine", "code", "line"),
     [
-        ("Raises", 1, "fail         expression@faults.engines:Raises status: new, and does not work: error: "),
-        ("Crash", 1, "fail         expression@faults.engines:Crash status: new, and does not work: crash: "),
+        ("Raises", 1, "fail         expression@faults.engines:Raises status: new and failing: error: "),
+        ("Crash", 1, "fail         expression@faults.engines:Crash status: new and failing: crash: "),
         (
             "WrongGradient",
             1,
-            "fail         expression@faults.engines:WrongGradient gradient_error: n/a → 1.0e-06: new, and does not work"
+            "fail         expression@faults.engines:WrongGradient gradient_error: n/a → 1.0e-06: new and failing"
             ": wrong-gradient: the gradient is off by 1.0e-06 relative",
         ),
         ("Unsupported", 0, "new          expression@faults.engines:Unsupported: not in the baseline; "),

@@ -48,7 +48,7 @@ def compared(gradmark, tmp_path):
 
 LEGEND = [
     "Times: fastest block (no pilots).",
-    "The change is their quotient. Slower or faster: it and the typical change of a",
+    "The change is their ratio. Slower or faster: it and the typical change of a",
     "process are beyond 5 % (with fewer than 10 processes, it is beyond 7 %), and",
     "an exact Mann-Whitney test of all processes has p ≤ 0.05.",
 ]
@@ -92,7 +92,7 @@ def test_all_that_is_said_of_rows(compared):
         "    typical change of a process +100.0 % (range +96.1 % to +104.0 %)",
         "    p = 0.1, 3 processes each",
         "gone@tapegrad:program                                              not in both",
-        "    the newer run lacks it",
+        "    the newer run does not have it",
         "broken@tapegrad:program                                            undecided",
         "    no time in both: ok, then crash",
         "    status: ok → crash",
@@ -164,7 +164,7 @@ def test_unlike_runs_are_told_apart_in_words_and_not_judged(gradmark, compared, 
         "unlike  python: p, another",
         "unlike  old is quick, new is --full",
         "machine not known: neither run has pilots",
-        "Times of unlike machines or settings are shown, but not judged.",
+        "Times from different machines or settings are shown, but not judged.",
     ]
     assert "1 not judged, 1 not in both" in lines
 
@@ -184,7 +184,7 @@ def test_machines_of_two_classes_show_ratios_and_no_times(gradmark, compared, tm
     assert [" ".join(line.split()) for line in called.out.splitlines() if "@" in line] == [
         "w@a 1 × 1 × +0.0 % × a",
         "w@b 2 × 2.5 × +25.0 % × a",
-        "v@tapegrad:program n/a n/a n/a the newer run lacks it",
+        "v@tapegrad:program n/a n/a n/a the newer run does not have it",
     ]
     assert " ns" not in called.out
     assert " µs" not in called.out
@@ -201,7 +201,7 @@ def test_a_run_that_is_not_there(gradmark, tmp_path):
     [
         (10.0, 10.4, "machine 4 % slower in the new run, by its pilots (short fixed work)"),
         (10.0, 9.2, "machine 8 % faster in the new run, by its pilots (short fixed work)"),
-        (10.0, 10.02, "machine as fast in both runs, to 0.5 %, by its pilots"),
+        (10.0, 10.02, "machine equally fast in both runs, within 0.5 %, by its pilots"),
         (None, 10.0, "machine not known: the old run lacks pilots"),
         (10.0, None, "machine not known: the new run lacks pilots"),
     ],

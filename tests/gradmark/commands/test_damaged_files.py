@@ -88,7 +88,7 @@ def test_a_baseline_that_cannot_be_read_is_no_regression(gradmark, data):
     for arguments in (["check", "expression"], ["baseline", "show"], ["baseline", "update", "expression"]):
         called = gradmark(*arguments)
         assert (called.code, called.out) == (2, "")
-        assert called.err.startswith("gradmark: gradmark-baseline.json is no baseline, or is damaged: ")
+        assert called.err.startswith("gradmark: gradmark-baseline.json is not a baseline, or is damaged: ")
         assert len(called.err.splitlines()) == 1
 
 
@@ -107,4 +107,4 @@ def test_what_was_typed_is_no_text(gradmark):
     """Seen: a traceback, because no run file can hold such an argument."""
     called = gradmark("run", "expression", "-e", "null", "--store", "caf\udce9")
     assert called.code == 2
-    assert "a run file cannot hold this, as it could not be read again: Expected text that UTF-8 has" in called.err
+    assert "a run file cannot hold this, because it could not be read back: Expected text that UTF-8 has" in called.err

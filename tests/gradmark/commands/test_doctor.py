@@ -58,7 +58,7 @@ def test_a_calm_core():
 @pytest.mark.parametrize(
     ("seen", "advice"),
     [
-        (core(50, slow=50), "measure with --full: of more processes, enough meet calm moments"),
+        (core(50, slow=50), "measure with --full: with more processes, enough of them meet calm moments"),
         (core(2, slow=98), "measure on another machine, or at another hour"),
         (
             core(40, slow=20, taken=40),
@@ -145,7 +145,7 @@ def test_a_platform_that_cannot_pin(watched):
     found, order = watched({0: 1000})
     assert (order.cores, order.rounds, order.visit_ns) == ([], 1, 4000 * MS)
     assert [check.what for check in found] == [
-        "watched: whichever core the system gave; this platform cannot pin a process",
+        "watched: whichever core the system chose; this platform cannot pin a process",
         "the core: 100 % calm",
     ]
 
@@ -231,9 +231,9 @@ def test_only_processes_on_a_calm_machine_have_a_time():
 def test_what_a_minute_can_see():
     found = smallest([100.0] * 40, processes=50, seconds=6.0)
     assert (found.good, found.advice) == (True, "")
-    assert found.what == "smallest slowdown that can be seen in one minute: about 1 %"
+    assert found.what == "smallest detectable slowdown in one minute: about 1 %"
     assert found.details == (
-        "40 of 50 processes met a calm machine; the medians of two equal lots of 40 differ by up to 0.0 % (95th "
+        "40 of 50 processes met a calm machine; the medians of two equal groups of 40 differ by up to 0.0 % (95th "
         "percentile)",
         "one minute has room for 500 processes: 250 pairs of one short row, which may see less",
     )
@@ -241,7 +241,7 @@ def test_what_a_minute_can_see():
 
 def test_arms_are_no_larger_than_those_of_a_minute():
     found = smallest([100.0] * 40, processes=40, seconds=240.0)
-    assert "of two equal lots of 5 " in found.details[0]
+    assert "of two equal groups of 5 " in found.details[0]
     assert found.details[1] == "one minute has room for 10 processes: 5 pairs of one short row"
 
 
@@ -252,9 +252,9 @@ def test_arms_are_no_larger_than_those_of_a_minute():
 def test_noise_is_seen(processes, cause):
     """Halves of six differ by up to 5 %, arms of twelve by less: by the root of two."""
     found = smallest([100.0] * 6 + [105.0] * 6, processes, seconds=6.0)
-    assert (found.good, found.what) == (False, "smallest slowdown that can be seen in one minute: about 7 %")
-    assert "two equal lots of 12 differ by up to 3.5 %" in found.details[0]
-    assert found.advice == f"{cause}: measure with --full, which takes more processes"
+    assert (found.good, found.what) == (False, "smallest detectable slowdown in one minute: about 7 %")
+    assert "two equal groups of 12 differ by up to 3.5 %" in found.details[0]
+    assert found.advice == f"{cause}: measure with --full, which uses more processes"
 
 
 @pytest.mark.parametrize(
@@ -265,8 +265,7 @@ def test_too_few_calm_processes(processes, advice):
     found = smallest([100.0] * 5, processes, seconds=6.0)
     assert (found.good, found.advice) == (False, advice)
     assert found.what == (
-        f"smallest slowdown that can be seen: cannot be told; 5 of {processes} processes met a calm machine, and it "
-        "takes 6"
+        f"smallest detectable slowdown: unknown; 5 of {processes} processes met a calm machine, and 6 are needed"
     )
 
 
@@ -326,4 +325,4 @@ def test_a_whole_consultation(gradmark):
     assert max(map(len, called.out.splitlines())) <= 80
     whats = [line[6:].split(":")[0] for line in called.out.splitlines() if not line.startswith(" ")]
     assert "watched" in whats
-    assert whats[-1].startswith("smallest slowdown that can be seen")
+    assert whats[-1].startswith("smallest detectable slowdown")

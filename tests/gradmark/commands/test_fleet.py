@@ -223,7 +223,7 @@ def test_a_scheduler_that_restarts(measuring, gradmark):
     _, err = process.communicate(timeout=120)
     assert process.returncode == 2
     assert "does not answer any more" in err
-    assert f"go on with: gradmark run --resume {path.stem}" in err
+    assert f"continue with: gradmark run --resume {path.stem}" in err
     assert "Traceback" not in err
     cluster.start_scheduler()
     cluster.wait(2)  # they come back by themselves

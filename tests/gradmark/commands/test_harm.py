@@ -54,7 +54,8 @@ def test_a_file_that_never_ends(gradmark, folder, verb):
     called = gradmark(*VERBS[verb])
     assert (called.code, called.out) == (2, "")
     assert called.err == (
-        "gradmark: mine.py cannot be loaded: not done after 2 s, its limit; does it wait for something, or never end?\n"
+        "gradmark: mine.py cannot be loaded: not done after 2 s, its limit; does it wait for something or "
+        "loop forever?\n"
     )
 
 

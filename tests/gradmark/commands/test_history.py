@@ -121,7 +121,7 @@ def test_another_metric(gradmark, kept):
     assert lines[1] == "  w3@e  12 runs  50 ns → 50 ns (+0.0 %)"
     called = gradmark("history", "--metric", "speed")
     assert called.code == 2
-    assert "Expected a metric, got 'speed', which no kept run has. Known metrics: primal, forward," in called.err
+    assert "Expected a metric, got 'speed', which no kept run has. The metrics are: primal, forward," in called.err
 
 
 def test_the_page_shows_the_changes_that_the_terminal_lists(gradmark, kept, tmp_path):
@@ -142,7 +142,7 @@ def test_since_and_a_selection(gradmark, kept):
     kept(FLAT)
     found = json.loads(gradmark("history", "w[12]", "--since", "2026-01-10", "--json").out)
     assert [[point["run"] for point in s["points"]] for s in found["series"]] == [["run09", "run10", "run11"]] * 2
-    assert gradmark("history", "other").out.startswith("no cell of that name")
+    assert gradmark("history", "other").out.startswith("no kept run has a cell of that name")
 
 
 def test_a_damaged_file_is_named_and_left_out(gradmark, kept, tmp_path):
@@ -168,7 +168,7 @@ def test_one_class_of_machines(gradmark, kept):
     assert [line for line in lines if line.startswith(("6502", "Z80"))] == [lines[0]]
     called = gradmark("history", "--on", "arm")
     assert called.code == 2
-    assert called.err.startswith("gradmark: no run is of a machine of class 'arm'; there are: 6502-")
+    assert called.err.startswith("gradmark: no run comes from a machine of class 'arm'; choose from: 6502-")
 
 
 def test_a_level_for_each_version(gradmark, kept):
@@ -205,4 +205,4 @@ def test_a_damaged_index_is_named(gradmark, kept, tmp_path):
     index.write_text(index.read_text().replace('"total":[', '"total":["x",', 1))
     called = gradmark("history")
     assert called.code == 2
-    assert called.err.endswith("of a folder, remove outlines.index: it is made again\n")
+    assert called.err.endswith("in a folder, delete outlines.index: it will be rebuilt\n")

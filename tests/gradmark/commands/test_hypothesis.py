@@ -53,7 +53,7 @@ def test_a_file_with_hypotheses_only(tmp_path):
     ("name", "message"),
     [
         ("replai", "no hypothesis is called 'replai'; did you mean replay?"),
-        ("xyzzy", "no hypothesis is called 'xyzzy'; there are: reuse-allocations, "),
+        ("xyzzy", "no hypothesis is called 'xyzzy'; choose from: reuse-allocations, "),
         ("none.py", "none.py cannot be loaded: "),
     ],
 )

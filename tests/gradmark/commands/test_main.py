@@ -58,7 +58,7 @@ def test_an_unknown_verb_gets_the_nearest_name(gradmark):
 def test_an_unknown_verb_that_is_near_nothing_gets_all_names(gradmark):
     called = gradmark("xyzzy")
     assert called.code == 2
-    assert f"there are: {', '.join(VERBS)}" in called.err
+    assert f"choose from: {', '.join(VERBS)}" in called.err
 
 
 def test_an_unknown_option_is_wrong_usage(gradmark):

@@ -83,7 +83,7 @@ def test_a_baseline_in_the_folder_is_compared_with(gradmark, store, finished, tm
     gradmark("report", "--store", store)
     assert "Against gradmark-baseline.json: " in (tmp_path / "report.html").read_text()
     verdict = against_baseline([run])
-    assert (verdict.claim, verdict.verdict) == ("nothing is worse than in the baseline", "kept")
+    assert (verdict.claim, verdict.verdict) == ("nothing got worse than the baseline", "kept")
     worse = {name: baselines.Kept(metrics={"tape_instructions": 0}) for name in kept.cells}
     baselines.save(msgspec.structs.replace(kept, cells=worse), tmp_path / baselines.FILE)
     assert against_baseline([run]).verdict == "broken"

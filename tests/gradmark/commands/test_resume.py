@@ -54,7 +54,7 @@ def advised(called):
     """What the interrupted command says to type."""
     assert (called.code, called.out) == (130, "")
     (text,) = (line for line in called.err.splitlines() if "interrupted" in line)  # it is said once
-    assert text.startswith("interrupted; go on with: gradmark ")
+    assert text.startswith("interrupted; continue with: gradmark ")
     return shlex.split(text.partition("gradmark ")[2])
 
 
@@ -150,7 +150,8 @@ def test_a_run_file_of_a_stranger_runs_and_writes_nothing(gradmark, strange, tmp
     called = gradmark("run", "--resume", strange)
     assert (called.code, called.out) == (2, "")
     assert called.err == (
-        f"gradmark: run {strange.stem} does not have your seal: it was begun by somebody else, on another machine, or "
+        f"gradmark: run {strange.stem} does not have your seal: it was started by somebody else, on another machine, "
+        "or "
         "by an older gradmark. It names what would be run: `gradmark run evil.py -e null --processes 1 --no-memory "
         f"--json victim --store theirs`, with {evil}, null. Add --trust if you trust it; `gradmark report {strange}` "
         "only shows it\n"
@@ -206,7 +207,7 @@ def test_sigterm_is_an_interruption_too(gradmark, started, tmp_path):
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate()
     assert process.returncode == 143
-    assert err.splitlines()[-1] == f"interrupted; go on with: gradmark run --resume {path.stem} --store {store}"
+    assert err.splitlines()[-1] == f"interrupted; continue with: gradmark run --resume {path.stem} --store {store}"
     assert err.count("interrupted") == 1
     assert "Traceback" not in err
 
@@ -220,7 +221,7 @@ def test_a_contract_that_is_ended_with_ctrl_c_gives_its_verdicts_later(gradmark,
     _, err = process.communicate()
     assert process.returncode == 130
     assert "Traceback" not in err
-    assert f"interrupted; go on with: gradmark contract --resume {path.stem} --store {store}" in err
+    assert f"interrupted; continue with: gradmark contract --resume {path.stem} --store {store}" in err
     half = runs.load(path)
     called = gradmark("contract", "--resume", path.stem, "--store", store)
     assert called.code in (0, 1, 3)  # times decide between them

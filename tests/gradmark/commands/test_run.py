@@ -363,7 +363,7 @@ def test_a_run_of_another_verb_says_how_it_goes_on(gradmark, finished, tmp_path)
     called = gradmark("run", "--resume", path.stem, "--store", path.parent)
     assert (called.code, called.out) == (2, "")
     assert called.err == (
-        f"gradmark: run {path.stem} was made by `gradmark contract`; go on with: gradmark contract --resume "
+        f"gradmark: run {path.stem} was made by `gradmark contract`; continue with: gradmark contract --resume "
         f"{path.stem} --store '{path.parent}'\n"
     )
 
@@ -390,7 +390,7 @@ def test_a_run_of_another_machine_is_not_resumed(gradmark, finished, tmp_path):
     path = interrupted(finished, tmp_path / "store", environment=elsewhere)
     called = gradmark("run", "--resume", path, "--store", path.parent)
     assert (called.code, called.out) == (2, "")
-    assert "was begun elsewhere (cpu: Z80, " in called.err
+    assert "was started elsewhere (cpu: Z80, " in called.err
     assert not runs.load(path).finished
 
 
@@ -448,7 +448,7 @@ def stopped(started, tmp_path):
 def test_an_interruption_says_how_to_go_on(stopped):
     code, err, path, _ = stopped
     assert code == 130
-    assert f"interrupted; go on with: gradmark run --resume {path.stem}" in err
+    assert f"interrupted; continue with: gradmark run --resume {path.stem}" in err
     assert "Traceback" not in err
     assert not runs.load(path).finished
 

@@ -53,7 +53,7 @@ def test_medians_are_rows(shown):
     assert "range" not in shown(MANY, "table")
     text = shown(MANY, "table", medians=True)
     assert text.startswith("scalar\n")
-    assert "median: over processes, with its interval; a range where few processes cannot give 95 %" in text
+    assert "median: over processes, with its interval; a range if there are too few processes for 95 %" in text
     assert "(range " in text
 
 
@@ -74,4 +74,4 @@ def test_what_programs_read(shown):
 def test_how_calm_the_machine_was_is_said_once(shown, run, form):
     rows = [all_watched(m, calm=3) for m in run.measurements]
     text = shown(msgspec.structs.replace(run, measurements=rows), form)
-    assert text.count("machine: ") == text.count("calm for 75 % of the time measured") == 1
+    assert text.count("machine: ") == text.count("calm for 75 % of the measuring time") == 1

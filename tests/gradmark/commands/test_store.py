@@ -15,7 +15,7 @@ def test_a_run_in_a_database(gradmark, url, quick, tmp_path):
     assert f" in {url}" in called.out.splitlines()[-1]
     assert list(tmp_path.glob(".gradmark/**/*.jsonl")) == []
     assert "1 of 1 cell ok" in gradmark("list", "runs", "--store", url).out
-    assert gradmark("store", "copy", url, "copy").out == "1 run copied to copy, 0 were there\n"
+    assert gradmark("store", "copy", url, "copy").out == "1 run copied to copy, 0 already there\n"
     for verb in (["history", "--json"], ["report"], ["list", "runs"]):
         from_database, from_folder = (gradmark(*verb, "--store", where) for where in (url, "copy"))
         assert (from_database.code, from_folder.code) == (0, 0)
@@ -41,7 +41,7 @@ def test_the_database_goes_away_during_a_run(gradmark, server, url, quick, monke
     finally:
         server.start()
     assert called.code == 0
-    assert "where it waits: " in called.out
+    assert "where it is kept until then: " in called.out
     (file,) = tmp_path.glob(".gradmark/waiting/*/*.jsonl")
     assert runs.load(file).finished
     monkeypatch.undo()
@@ -65,14 +65,15 @@ def test_a_password_gets_nowhere(gradmark, verb, tmp_path):
 def test_a_database_that_is_no_store_is_refused_before_anything_is_measured(gradmark, empty_database, tmp_path):
     called = gradmark("run", "expression", "--store", empty_database)
     assert (called.code, called.out) == (2, "")
-    assert called.err.startswith(f"gradmark: {empty_database} is no gradmark store; make it one with ")
+    assert called.err.startswith(f"gradmark: {empty_database} is not a gradmark store; make it one with ")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_making_a_store(gradmark, empty_database, tmp_path):
     assert gradmark("store", "init", empty_database).out == f"{empty_database}: made a store, schema 1\n"
     assert gradmark("store", "init", empty_database).out == f"{empty_database}: up to date already, schema 1\n"
-    assert gradmark("store", "init", "folder").out == "folder: a folder is a store as it is\n"
+    said = gradmark("store", "init", "folder").out
+    assert said == "folder: a folder is a store already; only a database needs this\n"
 
 
 def test_copying_from_what_is_not_there(gradmark):
@@ -86,7 +87,7 @@ def test_a_damaged_file_is_named_and_the_others_are_copied(gradmark, finished, t
     (tmp_path / "from" / finished.name).write_bytes(finished.read_bytes())
     (tmp_path / "from" / "bad.jsonl").write_text("{}\n")
     called = gradmark("store", "copy", "from", "to")
-    assert (called.code, called.out) == (1, "1 run copied to to, 0 were there\n")
+    assert (called.code, called.out) == (1, "1 run copied to to, 0 already there\n")
     assert called.err.startswith("not copied: ")
     assert gradmark("store", "check", "from").code == 1
     assert gradmark("store", "check", "to").code == 0

@@ -112,4 +112,4 @@ def test_a_locale_without_utf8_reads_and_writes_utf8(started, tmp_path):
     process = started("check", cwd=tmp_path, env=where)
     _, err = process.communicate()
     assert process.returncode == 2
-    assert "'tmie', which is no metric" in err
+    assert "'tmie', which is not a metric" in err

@@ -25,7 +25,7 @@ def test_by_module_path():
     ("name", "message"),
     [
         ("tapegrat", "did you mean tapegrad"),
-        ("zzz", "there are: null, python-floats"),
+        ("zzz", "choose from: null, python-floats"),
         ("Null", "did you mean null"),
         ("tapegrad:porgram", r"did you mean tapegrad:program\?"),
         ("tapegrad:frsh", r"did you mean tapegrad:fresh\?"),
@@ -47,7 +47,7 @@ def test_wrong_names(name, message):
         ("math:Engine", r"math has no 'Engine'; it has no classes"),
         (
             "faults.engines:NeedsAnArgument",
-            r"^faults.engines:NeedsAnArgument\(\) needs an argument level; engines are made without arguments$",
+            r"^faults.engines:NeedsAnArgument\(\) needs an argument level; engines are created without arguments$",
         ),
         (
             "faults.engines:FailsWhenMade",

@@ -44,20 +44,20 @@ def test_several_classes_and_none_was_chosen(machine_of):
 
 
 def test_a_class_that_no_machine_has(machine_of):
-    with refused("no machine of the fleet is of a class called 'arm'; there are: zen-3-2c-16g-"):
+    with refused("no machine of the fleet is of a class called 'arm'; choose from: zen-3-2c-16g-"):
         chosen([machine_of()], ADDRESS, on="arm")
 
 
 def test_a_name_that_two_classes_have(machine_of):
     machines = [machine_of("a", cpu="Zen 3"), machine_of("b", cpu="Zen 4")]
-    with refused("'zen' may be each of these classes: zen-3-2c-16g-"):
+    with refused("'zen' is ambiguous: it may be zen-3-2c-16g-"):
         chosen(machines, ADDRESS, on="zen")
 
 
 def test_a_scheduler_without_workers():
     with refused("the scheduler at tcp://s:1 has no workers; start them with `gradmark fleet worker tcp://s:1`"):
         chosen([], ADDRESS)
-    with refused("the scheduler at tcp://s:1 has no workers (3 there are not for measuring: they were not started"):
+    with refused("the scheduler at tcp://s:1 has no workers (3 that it has are not for measuring: they were not"):
         chosen([], ADDRESS, others=3)
 
 

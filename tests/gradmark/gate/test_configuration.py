@@ -110,9 +110,15 @@ def test_an_option_for_one_metric_leaves_the_others_of_a_workload(says):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[tool.gradmark.budgets]\ntmie = '5%'", "'tmie', which is no metric; allowed are time (default 5%), alloc"),
-        ("[tool.gradmark.budgets.poly]\nalocations = 0", "'poly' has 'alocations', which is no metric; allowed are"),
-        ("[tool.gradmark]\nbudget = 3", "'budget', which is no key; allowed are select: suites, workloads"),
+        (
+            "[tool.gradmark.budgets]\ntmie = '5%'",
+            "'tmie', which is not a metric; choose from: time (default 5%), alloc",
+        ),
+        (
+            "[tool.gradmark.budgets.poly]\nalocations = 0",
+            "'poly' has 'alocations', which is not a metric; choose from:",
+        ),
+        ("[tool.gradmark]\nbudget = 3", "'budget', which is not a key; choose from: select: suites, workloads"),
         ("[tool.gradmark.budgets]\ntime = 'fast'", """time must be a share ("5%"), a factor ("10x") or the number"""),
         ("[tool.gradmark.budgets]\ntime = 5", 'time must be a share such as "5%", got 5'),
         ("[tool.gradmark.budgets]\nallocations = true", "got True"),

@@ -38,7 +38,7 @@ def test_an_error_of_ours_is_raised_again():
 
 def test_an_argument_that_is_no_text():
     """Seen: a traceback for a file whose name has a byte that is no UTF-8."""
-    with pytest.raises(LoadingError, match="its name is not text that UTF-8 has; rename it"):
+    with pytest.raises(LoadingError, match="its name is not valid UTF-8; rename it"):
         call("gradmark.workloads.describing:of_file", "n\udcff.py", list[Outline], Settings())
 
 

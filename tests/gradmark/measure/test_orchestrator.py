@@ -620,5 +620,5 @@ def test_a_worker_that_says_ok_and_gives_no_sample_is_not_believed():
     with Orchestrator(begun([cell("tapegrad")]), events.append) as orchestrator:
         orchestrator.pool.run = lambda job: Result()
         (found,) = orchestrator.carry_out().measurements
-    assert (found.status, found.message) == ("crash", "the worker said ok, and gave no sample")
+    assert (found.status, found.message) == ("crash", "the worker reported success but no sample")
     assert [type(event) for event in events] == [Inspected, Stopped, Finished]

@@ -209,8 +209,8 @@ def test_the_committed_file_compares_by_its_old_names():
     ("text", "message"),
     [
         (None, "there is no b.json; make one with `gradmark baseline update`, and commit it"),
-        ("", "b.json is no baseline, or is damaged"),
-        ('{"format_version": 1, "cells": 3}', "b.json is no baseline, or is damaged"),
+        ("", "b.json is not a baseline, or is damaged"),
+        ('{"format_version": 1, "cells": 3}', "b.json is not a baseline, or is damaged"),
         ('{"format_version": 2}', "b.json has format 2, this gradmark reads up to 1; install a newer gradmark"),
     ],
 )
@@ -254,7 +254,7 @@ def test_bytes_that_are_no_baseline(tmp_path, data, reason):
     path.write_bytes(data)
     with pytest.raises(StoreError) as error:
         load(path)
-    assert str(error.value).startswith(f"{path} is no baseline, or is damaged: ")
+    assert str(error.value).startswith(f"{path} is not a baseline, or is damaged: ")
     assert reason in str(error.value)
     assert "gradmark baseline update" in str(error.value)
 
@@ -262,7 +262,7 @@ def test_bytes_that_are_no_baseline(tmp_path, data, reason):
 def test_a_baseline_that_could_not_be_read_is_not_written(tmp_path):
     path = tmp_path / "b.json"
     for metrics in ({"a": float("nan")}, {"a": float("inf")}, {"\ud800": 1}, {"a": 10**30}):
-        with pytest.raises(StoreError, match="was not written, as it could not be read again: Expected"):
+        with pytest.raises(StoreError, match="was not written, because it could not be read back: Expected"):
             save(Baseline(environment={}, cells={"c": Kept(metrics=metrics)}), path)
     assert list(tmp_path.iterdir()) == []
 

@@ -29,7 +29,7 @@ def test_a_password_is_refused_and_not_repeated(url):
 
 @pytest.mark.parametrize("url", ["postgresql://db/runs?nonsense=1", "postgresql://%zz/runs", "postgresql://db:port/x"])
 def test_what_is_no_url(url):
-    with pytest.raises(StoreError, match=r"is no PostgreSQL URL|cannot be reached"):
+    with pytest.raises(StoreError, match=r"is not a PostgreSQL URL|cannot be reached"):
         opened(url)
 
 
@@ -69,7 +69,7 @@ def database_of(url):
 
 def test_a_database_without_a_store(empty_database):
     with pytest.raises(
-        StoreError, match="is no gradmark store; make it one with `gradmark store init 'postgresql://owner@/d"
+        StoreError, match="is not a gradmark store; make it one with `gradmark store init 'postgresql://owner@/d"
     ):
         opened(empty_database)
 

@@ -123,6 +123,6 @@ def test_deep_nesting_is_refused(tmp_path):
 
 def test_a_document_that_could_not_be_read_is_not_written(complete, tmp_path):
     wrong = msgspec.structs.replace(complete, arguments=["caf\udce9"])
-    with pytest.raises(StoreError, match="could not be read again: Expected text that UTF-8 has, got 'caf"):
+    with pytest.raises(StoreError, match="could not be read back: Expected text that UTF-8 has, got 'caf"):
         runs.save(wrong, tmp_path / "x.json")
     assert list(tmp_path.iterdir()) == []

@@ -65,7 +65,7 @@ def test_a_line_that_somebody_changed_is_named(folder):
     known = index.outlines(folder)
     assert len(known.outlines) == 3
     assert known.problems == [
-        f"{folder / index.NAME} is damaged in the line of run0.jsonl: remove it, it is made again"
+        f"{folder / index.NAME} is damaged in the line of run0.jsonl: delete it: it will be rebuilt"
     ]
 
 

@@ -284,7 +284,8 @@ def test_what_could_not_be_read_is_not_written(begun, tmp_path):
         {"params": {"n": 10**30}},
     ):
         cell = msgspec.structs.replace(begun().planned[0], **change)
-        with pytest.raises(StoreError, match="a run file cannot hold this, as it could not be read again: Expected "):
+        said = "a run file cannot hold this, because it could not be read back: Expected "
+        with pytest.raises(StoreError, match=said):
             Journal.begin(msgspec.structs.replace(begun(), planned=[cell]), tmp_path)
     assert list(tmp_path.iterdir()) == []
 
@@ -294,7 +295,7 @@ def test_a_sample_that_could_not_be_read_leaves_the_file_as_it_was(begun, events
         keep(events[0])
         before = keep.path.read_bytes()
         sample = msgspec.structs.replace(events[2].sample, harness_ns=float("nan"))
-        with pytest.raises(StoreError, match="could not be read again"):
+        with pytest.raises(StoreError, match="could not be read back"):
             keep(msgspec.structs.replace(events[2], sample=sample))
         assert keep.path.read_bytes() == before
         keep(events[2])

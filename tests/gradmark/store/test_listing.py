@@ -88,7 +88,7 @@ def test_a_file_with_nothing_but_its_header(written):
     path = written(0)
     path.write_bytes(path.read_bytes().splitlines(keepends=True)[0])
     assert listed(path).problem == (
-        f"{path} is damaged in line 2: the line is cut short; the file was not changed: mend the line, or move the "
+        f"{path} is damaged in line 2: the line is cut short; the file was not changed: repair the line, or move the "
         "file away"
     )
 

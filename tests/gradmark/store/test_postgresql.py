@@ -160,7 +160,7 @@ def test_a_database_that_goes_away_in_the_middle(store, begun, events, server):
         server.stop()
     try:
         where = store.put_away(keep.path)
-        assert "where it waits: " in where
+        assert "where it is kept until then: " in where
         assert f"gradmark store copy {keep.path.parent}" in where
         with pytest.raises(StoreError, match="cannot be reached"):
             store.ready()

@@ -45,7 +45,7 @@ def test_a_file_that_never_ends(file):
     with pytest.raises(WorkloadError) as caught:
         catalogue.of_file(path, SHORT)
     assert str(caught.value) == (
-        f"{path} cannot be loaded: not done after 1 s, its limit; does it wait for something, or never end?"
+        f"{path} cannot be loaded: not done after 1 s, its limit; does it wait for something or loop forever?"
     )
 
 
@@ -86,7 +86,8 @@ def test_the_package_that_does_harm_is_named(packages):
     with pytest.raises(WorkloadError) as caught:
         catalogue.available()
     assert str(caught.value) == (
-        "the package that offers workloads as 'bad_kit' is broken: its process ended with exit code 0 before it was "
+        "the package that offers workloads as 'bad_kit' is broken: its process ended with exit code 0 before the file "
+        "was "
         "loaded; does it call os._exit?"
     )
     assert not {"good_kit", "bad_kit"} & sys.modules.keys()

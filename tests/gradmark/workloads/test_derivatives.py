@@ -84,7 +84,7 @@ def test_every_other_workload_is_measured_for_its_gradient():
     [
         ({"result": "list"}, "result must be 'number' or 'array', got 'list'"),
         ({"derivatives": "hvp"}, r"derivatives must be a list of names, such as \['hvp'\]"),
-        ({"derivatives": ["hesian"]}, "no derivative is called 'hesian'; there are: gradient, jvp"),
+        ({"derivatives": ["hesian"]}, "no derivative is called 'hesian'; choose from: gradient, jvp"),
         ({"derivatives": ["jacobian"]}, "derivatives names jacobian, but f gives one number, whose jacobian is its"),
         ({"result": "array", "derivatives": ["hvp"]}, "derivatives names hvp, but f gives an array"),
         ({"sizes": {"derivative": [1]}}, "a size cannot be called derivative"),

@@ -72,7 +72,7 @@ def test_sizes_of_a_suite_or_a_glob_are_those_that_list_them():
         ("poly/n=-3", "n must be a whole number above 0"),
         ("matmul/n=9*", "n=9* matches none of 8, 32, 128, 256, 512, 1024"),
         ("chain/f=tanhh", "f cannot be 'tanhh'; did you mean tanh"),
-        ("attention/causal=zzz", "causal cannot be 'zzz'; there are: no, yes"),
+        ("attention/causal=zzz", "causal cannot be 'zzz'; choose from: no, yes"),
         ("matmul/dtype=int8", "matmul has no dtype int8; it has float32, float64"),
         ("poly/n", "'n' is not of the form size=value, such as in poly/n=1000"),
         ("poly/n=", "'n=' is not of the form size=value"),

@@ -111,8 +111,8 @@ class Conversation:
             text = line.decode(errors="replace").strip()
             self.note("response", text)
             self.refuse(
-                f"said {_short(text)!r}, which is no JSON; expected one line of it. What a tool prints for people must "
-                "go to standard error"
+                f"said {_short(text)!r}, which is not JSON; expected one line of JSON. What a tool prints for people "
+                "must go to standard error"
             )
         self.note("response", plain)
         try:

@@ -129,7 +129,11 @@ class TapegradCompiled:
 
     def capabilities(self) -> Capabilities:
         """Where llvmlite is not installed it would be the interpreter under another name."""
-        absent = "" if compiling.available() else "llvmlite is not installed; pip install 'gradmark[compile]' brings it"
+        absent = (
+            ""
+            if compiling.available()
+            else "llvmlite is not installed; install it with: pip install 'gradmark[compile]'"
+        )
         return Capabilities(compiled=True, derivatives=MODES_OF_CODE, absent=absent)
 
     def prepare(

@@ -191,17 +191,17 @@ def legend(rows: Sequence[Row], shown: Sequence[Column]) -> list[str]:
     if "spread" in headers:
         beyond = f"; unsteady beyond {units.within(UNSTEADY_SPREAD)}" if any(not row.steady for row in fine) else ""
         lines.append(
-            "spread: half of the interval that holds the time; 95 % or more with six processes, else the range" + beyond
+            "spread: half the width of the time's interval; at least 95 % with six processes, else the range" + beyond
         )
     if MEDIAN.key in headers:
-        lines.append("median: over processes, with its interval; a range where few processes cannot give 95 %")
+        lines.append("median: over processes, with its interval; a range if there are too few processes for 95 %")
     shown_metrics = [(row, entry) for row in fine for c in shown if applies(row, c) and (entry := metric_of(row, c))]
     if any(row.numbers[entry.name].how == "derived" for row, entry in shown_metrics):
-        lines.append(f"{DERIVED} computed: one part of an iteration is total − the other part")
+        lines.append(f"{DERIVED} computed as total − the other part")
     if any(row.numbers[entry.name].how == "self-timed" for row, entry in shown_metrics):
-        lines.append(f"{SELF_TIMED} self-timed: what the tool says of its own runs, the first of each message left out")
+        lines.append(f"{SELF_TIMED} self-timed: as reported by the tool itself, without the first run of each message")
     if any(not is_calm(row.numbers, entry.name) for row, entry in shown_metrics):
-        lines.append(f"{NEVER_CALM} the machine was never calm while this was timed: it decides nothing")
+        lines.append(f"{NEVER_CALM} the machine was never calm while this was timed, so it decides nothing")
     return [*lines, *_gaps(fine, shown)]
 
 

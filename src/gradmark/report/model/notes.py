@@ -130,13 +130,13 @@ def _after_failure(row: Row, settings: Settings) -> str:
         case "invalid":
             return "No engine was timed on it. Change the function or its inputs."
         case "untimed-work":
-            return "It was not timed. All work must be done in the calls that are timed, for the inputs of that moment."
+            return "It was not timed. Do all work inside the timed calls, on the inputs of that moment."
         case "wrong-value":
             return f"It was not timed. Compare with plain numbers: {_beside(row, PLAIN[row.cell.kind])}."
         case "wrong-gradient":
             return f"It was not timed. Compare with an independent gradient: {_beside(row, 'finite-difference')}."
         case "skipped":
-            return "It is measured once the smaller size passes."
+            return "It will be measured once the smaller size passes."
         case "timeout":
             more = _command(row, "--timeout", f"{2 * settings.timeout_s:g}")
             return f"Look for a hang, or allow more: {more}."
@@ -152,7 +152,7 @@ def _never_calm(fine: list[Row]) -> Iterator[Note]:
     if rows_in_doubt:
         yield _warning(
             f"never calm: {plural(len(rows_in_doubt), 'row')} of {len(fine)}: {some(rows_in_doubt)}. The machine was "
-            "slow all the while: these times, marked ?, decide nothing. Measure again when less else runs; "
+            "slow throughout: these times, marked ?, decide nothing. Measure again when the machine is less busy; "
             f"{LOOK}."
         )
 
@@ -166,7 +166,7 @@ def _unsteady(fine: list[Row]) -> Iterator[Note]:
         yield _warning(
             f"unsteady: the interval of {plural(len(unsteady), 'row')} of {len(fine)} is wider than "
             f"{units.within(UNSTEADY_SPREAD)}: {some(names)}. Close other programs, see what `gradmark doctor` says of "
-            "this machine, and measure again with `--full`, which takes more processes."
+            "this machine, and measure again with `--full`, which uses more processes."
         )
 
 
@@ -225,7 +225,7 @@ def _allocations(fine: list[Row]) -> Iterator[Note]:
             yield _info(
                 f"{engine} allocates on {allocating} of {plural(len(counted), 'row')}; worst: "
                 f"{units.count(worst.value('allocations') or 0.0)} per iteration on {worst.workload}. "
-                f"{_ops(worst)} shows which operators do."
+                f"{_ops(worst)} shows which operators allocate."
             )
 
 
@@ -299,7 +299,7 @@ def calmness(run: Run) -> Iterator[Note]:
     if seen.calm is None:
         if any(m.samples for m in run.measurements):
             yield _info(
-                "machine: not watched by pilots, as in older runs; all blocks count as calm, at any clock speed."
+                "machine: an older version made this run, without pilots; all blocks count as calm, at any clock speed."
             )
         return
     clock = _clock(seen)
@@ -307,12 +307,12 @@ def calmness(run: Run) -> Iterator[Note]:
         yield _info(f"machine: calm all the time.{clock}")
         return
     slow = f"; when slow, work took {seen.slowness:.1f} times as long" if seen.slowness else ""
-    share = f"for {100 * seen.calm:.0f} % of the time measured{slow}. Times are of calm blocks"
+    share = f"for {100 * seen.calm:.0f} % of the measuring time{slow}. Times come from calm blocks"
     if seen.calm >= HARDLY_CALM:
         yield _info(f"machine: calm {share}.{clock}")
     else:
         yield _warning(
-            f"machine: calm only {share}, of which there were few. Close other programs, or measure again later; "
+            f"machine: calm only {share}, and few blocks were calm. Close other programs, or measure again later; "
             f"{LOOK}.{clock}"
         )
 
@@ -323,7 +323,7 @@ def _clock(seen: Machine) -> str:
         return ""
     percent = 100 * (seen.core_ns / seen.own_ns - 1.0)
     speed = f"{abs(percent):.0f} % {'faster' if percent > 0 else 'slower'}"
-    return f" Its clock was {speed} than usual; times are as at its usual clock."
+    return f" Its clock was {speed} than usual; times are stated at its usual clock."
 
 
 def _machines(run: Run) -> Iterator[Note]:
@@ -336,7 +336,8 @@ def _machines(run: Run) -> Iterator[Note]:
     if moved:
         yield _warning(
             f"moved: {some(list(dict.fromkeys(moved)))}. The machine was lost, and another one of its class measured "
-            "the rest. Within a round all engines of a row met the same machine: ratios stand, and times are of two."
+            "the rest. Within a round, all engines of a row ran on the same machine: ratios hold, times mix two "
+            "machines."
         )
 
 
@@ -358,7 +359,7 @@ def _self_timed(fine: list[Row]) -> Iterator[Note]:
         yield _info(
             f"self-timed: the times of {some(list(engines))}, marked {SELF_TIMED}, are those that it reports of its "
             "own runs; its gradients were checked here. The first run of each message is left out, and the first of "
-            "all is in its first call. What it does between runs, and its memory, nobody counts."
+            "all is in its first call. Its memory, and what it does between runs, are not counted."
         )
 
 
@@ -368,7 +369,7 @@ def _transcripts(run: Run) -> Iterator[Note]:
     if failed:
         names = dict.fromkeys(f"{one_line(cell.row)} on {one_line(cell.engine)}" for cell in failed)
         yield _info(
-            f"transcript: what was said before {some(list(names))} failed is in the run file; the page of "
+            f"transcript: the messages exchanged before {some(list(names))} failed are in the run file; the page of "
             f"`{_quoted(['gradmark', 'report', run.id])}` shows it."
         )
 
@@ -377,8 +378,8 @@ def _workers(run: Run) -> Iterator[Note]:
     """What is not measured for each process by itself, because compilers of many engines would take too long."""
     if run.settings.shared_cache and any(m.samples for m in run.measurements):
         yield _info(
-            "workers: what an engine compiled and kept on disk served all its later processes, so its first call is "
-            "that of its first process. With `--full`, or fewer engines, every process compiles for itself."
+            "workers: later processes of an engine reused what its first process compiled, so its first call is "
+            "that of its first process. With `--full` or fewer engines, every process compiles for itself."
         )
 
 

@@ -26,12 +26,11 @@ FASTEST, TIED, UNSETTLED = "◀", "=", NEVER_CALM
 # A first call that takes as long as so many others is worth a sentence.
 SLOW_START = 1000
 LEGEND = [
-    f"{FASTEST} fastest; {TIED} tied with the fastest; {UNSETTLED} not told from the fastest yet",
-    f"times: {TIMES}; ~ computed: one part of an iteration is total − the other part; {SELF_TIMED} self-timed: what a "
-    "tool says of its own runs",
+    f"{FASTEST} fastest; {TIED} tied with the fastest; {UNSETTLED} not settled: too few processes",
+    f"times: {TIMES}; ~ computed as total − the other part; {SELF_TIMED} self-timed: as reported by the tool itself",
     "× by hand: against `manual`, whose derivatives are written by hand",
-    "n/a: the engine does not have it or does not say; `--format csv` has the reason for each",
-    "Pareto-optimal ●: no other engine is as good in time, peak memory and digits, and better in one of them",
+    "n/a: not available or not reported; `--format csv` gives the reason for each",
+    "● Pareto-optimal: no other engine is at least as good in time, peak memory and digits and better in one",
 ]
 
 

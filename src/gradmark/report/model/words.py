@@ -51,7 +51,7 @@ def sentence(warning: Warning) -> str:
             return f"The gradient was not checked: {warning.reason}. Choose other inputs to have it checked."
         case Code.NO_VALUE:
             return (
-                "The value was not checked: the session gives none. Let `forward` and `total` return the number, or "
+                "The value was not checked: the session does not return it. Let `forward` and `total` return it, or "
                 "give the session `value`."
             )
         case Code.UNFINISHED:

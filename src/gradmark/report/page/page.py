@@ -188,12 +188,12 @@ def _differs(material: Material, run: Run, field: str) -> bool:
 # How runs were measured, by setting.
 WAYS = {
     "full": {
-        True: "a full run, with more processes and blocks, so its times are known better",
-        False: "a quick run, with fewer processes and blocks, so its times are known less well",
+        True: "a full run, with more processes and blocks, so its times are more precise",
+        False: "a quick run, with fewer processes and blocks, so its times are less precise",
     },
     "forked": {
         True: "processes forked from one import of each engine",
-        False: "each process started afresh",
+        False: "fresh processes",
     },
 }
 

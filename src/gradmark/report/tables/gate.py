@@ -111,7 +111,7 @@ def _status(finding: Finding) -> str:
 
 
 def _new_failure(finding: Finding) -> str:
-    return f"new, and does not work: {(finding.statuses or ('', 'broken'))[1]}: {finding.detail}"
+    return f"new and failing: {(finding.statuses or ('', 'broken'))[1]}: {finding.detail}"
 
 
 def _by_chance(finding: Finding) -> str:
@@ -132,13 +132,13 @@ def _steadier(finding: Finding) -> str:
 
 
 def _repaired(finding: Finding) -> str:
-    return f"works now, was {(finding.statuses or ('broken',))[0]}; `{RENEW}` records it"
+    return f"works now; it was {(finding.statuses or ('broken',))[0]}; `{RENEW}` records it"
 
 
 def _never_worked(finding: Finding) -> str:
     return (
-        f"works now, but nothing of its engine or file did before, so nothing was compared: {finding.detail}; see that "
-        "`build` in [tool.gradmark] builds the other revision"
+        f"works now, but nothing of its engine or file worked before, so nothing was compared: {finding.detail}; see "
+        "that `build` in [tool.gradmark] builds the other revision"
     )
 
 
@@ -188,7 +188,7 @@ SENTENCES: dict[FindingCode, Callable[[Finding], str]] = {
     FindingCode.NEAR: _of_a_time(f"may or may not be within the budget; {DECIDE}"),
     FindingCode.SPLIT: _of_a_time(f"the pairs disagree; {DECIDE}"),
     FindingCode.UNCONFIRMED: _of_a_time(f"the second measurement does not confirm it; {DECIDE}"),
-    FindingCode.LOST: lambda finding: f"stopped working while it was timed: {_status(finding)}",
+    FindingCode.LOST: lambda finding: f"started to fail while it was timed: {_status(finding)}",
     FindingCode.UNFINISHED: lambda _: "work goes on after the clock is read, so the times are too short",
     FindingCode.NEVER_CALM: lambda _: f"the machine was never calm while it was timed; measure again: {LOOK}",
 }
@@ -204,7 +204,9 @@ def notes(gate: Gate) -> list[str]:
     differing = [difference(name, pair) for name, pair in gate.differing.items()]
     skipped = dict.fromkeys(f.metric for f in gate.findings if f.code is FindingCode.ELSEWHERE)
     if skipped:
-        differing.append(f"not compared because of that: {', '.join(skipped)}; the rest compares on any machine")
+        differing.append(
+            f"not compared because of that: {', '.join(skipped)}; everything else compares across machines"
+        )
     return [*differing, *_leaks(gate), *gate.notes]
 
 

@@ -81,7 +81,7 @@ ASKED = "asked to evaluate hello.double, the tool "
         ("says no", "error", "failed: Overflow: too large"),
         ("order", "error", "answered out of order: expected the id 2, got 3"),
         ("no times", "error", 'gave no times; expected "timings" with an entry "evaluate" for each run'),
-        ("noise", "error", "said 'compiling ...', which is no JSON; expected one line of it. What a tool prints"),
+        ("noise", "error", "said 'compiling ...', which is not JSON; expected one line of JSON. What a tool prints"),
         ("a list", "error", "did not answer as the protocol says: Expected `object`, got `list`"),
         ("negative", "error", "did not answer as the protocol says: Expected `float` >= 0.0 - at `$.timings[0].nano"),
     ],

@@ -36,7 +36,7 @@ def test_a_survey():
         ("faults.engines:NoDevices", False, "expected at least one, such as 'cpu'"),
         ("faults.engines:CannotSay", False, "no licence"),
         ("faults.engines:TwoDevicesUntold", False, "its prepare cannot be told which"),
-        ("faults.engines:NeedsAnArgument", False, "() needs an argument level; engines are made without arguments"),
+        ("faults.engines:NeedsAnArgument", False, "() needs an argument level; engines are created without arguments"),
         ("faults.engines:ShortPrepare", False, "takes (w); write prepare(self, workload, inputs, params)"),
     ],
 )

@@ -10,8 +10,8 @@ from gradmark.records.metric import REGISTRY, metric
 from gradmark.report.model.columns import all_columns, cells, columns, interval_text, legend, median_text
 
 TIMES = "times: fastest block (no pilots); ratios and rates come from them"
-SPREAD = "spread: half of the interval that holds the time; 95 % or more with six processes, else the range"
-COMPUTED = "~ computed: one part of an iteration is total − the other part"
+SPREAD = "spread: half the width of the time's interval; at least 95 % with six processes, else the range"
+COMPUTED = "~ computed as total − the other part"
 
 
 def test_the_text_of_a_row(make: Any) -> None:
@@ -197,7 +197,7 @@ def test_the_legend_explains_what_is_shown(make: Any) -> None:
     assert explained(calm, medians=True) == [
         TIMES,
         SPREAD,
-        "median: over processes, with its interval; a range where few processes cannot give 95 %",
+        "median: over processes, with its interval; a range if there are too few processes for 95 %",
     ]
     computed = make.row(make.measurement(samples=[make.sample(times={"forward": 100.0, "total": 300.0})]))
     assert explained(computed)[:2] == [TIMES, COMPUTED]
@@ -275,7 +275,7 @@ def test_times_of_a_machine_that_was_never_calm_are_marked(make: Any) -> None:
     assert legend([calm, slow], shown) == [
         "times: in calm moments, at one clock speed (without pilots: fastest block); ratios and rates come from them",
         COMPUTED,
-        "? the machine was never calm while this was timed: it decides nothing",
+        "? the machine was never calm while this was timed, so it decides nothing",
     ]
 
 

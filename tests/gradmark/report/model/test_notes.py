@@ -51,7 +51,7 @@ def test_a_cache_that_workers_share_is_said(make: Any) -> None:
     shared = msgspec.structs.replace(run, settings=msgspec.structs.replace(run.settings, shared_cache=True))
     (note,) = without_harness(notes(shared, [], []))
     assert note.level == "info"
-    assert note.text.startswith("workers: what an engine compiled and kept on disk served all its later processes")
+    assert note.text.startswith("workers: later processes of an engine reused what its first process compiled")
 
 
 @pytest.mark.parametrize(
@@ -93,8 +93,8 @@ def test_nothing_to_say(make: Any) -> None:
         (
             "untimed-work",
             "warning",
-            "untimed work on tapegrad: poly/n=10 (why). It was not timed. All work must be done in the calls that are "
-            "timed, for the inputs of that moment.",
+            "untimed work on tapegrad: poly/n=10 (why). It was not timed. Do all work inside the timed calls, on the "
+            "inputs of that moment.",
         ),
         (
             "error",
@@ -133,7 +133,7 @@ def test_nothing_to_say(make: Any) -> None:
         (
             "skipped",
             "info",
-            "skipped on tapegrad: poly/n=10 (why). It is measured once the smaller size passes.",
+            "skipped on tapegrad: poly/n=10 (why). It will be measured once the smaller size passes.",
         ),
     ],
 )
@@ -147,7 +147,7 @@ def test_equal_failures_are_said_once(make: Any) -> None:
         (
             "info",
             "skipped on tapegrad: poly/n=10, poly/n=100, poly/n=1000 and 2 more. "
-            "It is measured once the smaller size passes.",
+            "It will be measured once the smaller size passes.",
         )
     ]
 
@@ -197,7 +197,7 @@ def test_missing_operations_are_said_once(make: Any) -> None:
 
 UNSTEADY = (
     "Close other programs, see what `gradmark doctor` says of this machine, and measure again with `--full`, which "
-    "takes more processes."
+    "uses more processes."
 )
 
 
@@ -293,7 +293,7 @@ def test_allocations_are_stated_once_for_each_engine(make: Any) -> None:
         (
             "info",
             "tapegrad allocates on 2 of 3 rows; worst: 3.00 k per iteration on poly/n=100. "
-            "`gradmark ops -e tapegrad` shows which operators do.",
+            "`gradmark ops -e tapegrad` shows which operators allocate.",
         )
     ]
 
@@ -423,8 +423,9 @@ def test_rows_that_never_saw_a_calm_machine_are_one_note(make: Any) -> None:
     assert found == [
         (
             "warning",
-            "never calm: 2 rows of 3: poly/n=1 on tapegrad, poly/n=2 on tapegrad. The machine was slow all the while: "
-            "these times, marked ?, decide nothing. Measure again when less else runs; `gradmark doctor` shows the "
+            "never calm: 2 rows of 3: poly/n=1 on tapegrad, poly/n=2 on tapegrad. The machine was slow throughout: "
+            "these times, marked ?, decide nothing. Measure again when the machine is less busy; `gradmark doctor` "
+            "shows the "
             "machine's states.",
         )
     ]
@@ -440,12 +441,13 @@ def test_what_reuse_is_worth_is_not_said_of_a_machine_that_was_never_calm(make: 
     ("calm", "level", "text"),
     [
         (100, "info", "calm all the time."),
-        (83, "info", "calm for 83 % of the time measured; when slow, work took 1.6 times as long. Times are of calm "
-         "blocks."),
-        (20, "info", "calm for 20 % of the time measured; when slow, work took 1.6 times as long. Times are of calm "
-         "blocks."),
-        (8, "warning", "calm only for 8 % of the time measured; when slow, work took 1.6 times as long. Times are of "
-         "calm blocks, of which there were few. Close other programs, or measure again later; `gradmark doctor` shows "
+        (83, "info", "calm for 83 % of the measuring time; when slow, work took 1.6 times as long. Times come from "
+         "calm blocks."),
+        (20, "info", "calm for 20 % of the measuring time; when slow, work took 1.6 times as long. Times come from "
+         "calm blocks."),
+        (8, "warning", "calm only for 8 % of the measuring time; when slow, work took 1.6 times as long. Times "
+         "come from "
+         "calm blocks, and few blocks were calm. Close other programs, or measure again later; `gradmark doctor` shows "
          "the machine's states."),
     ],
 )  # fmt: skip
@@ -458,7 +460,7 @@ def test_how_calm_the_machine_was(make: Any, calm: int, level: str, text: str) -
 def test_a_run_without_pilots_says_so(make: Any) -> None:
     (note,) = calmness(make.run(make.measurement()))
     assert note.text == (
-        "machine: not watched by pilots, as in older runs; all blocks count as calm, at any clock speed."
+        "machine: an older version made this run, without pilots; all blocks count as calm, at any clock speed."
     )
     assert list(calmness(make.run(make.failed("crash")))) == []
 

@@ -12,7 +12,7 @@ SENTENCES = {
     ),
     Code.NO_VALUE: (
         Warning(code=Code.NO_VALUE),
-        "The value was not checked: the session gives none. Let `forward` and `total` return the number, or give the "
+        "The value was not checked: the session does not return it. Let `forward` and `total` return it, or give the "
         "session `value`.",
     ),
     Code.UNFINISHED: (

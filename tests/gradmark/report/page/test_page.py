@@ -39,7 +39,7 @@ def test_verdicts_are_the_gates_the_contracts_and_the_hypotheses(several: Run) -
     found = page([several], gate).verdicts
     assert [verdict.claim for verdict in found[:2]] == [
         "gate",
-        "recording is linear in the differentiable operations that are executed",
+        "recording is linear in the differentiable operations executed",
     ]
     assert (found[-1].claim, found[-1].verdict) == ("backward costs less than forward", "undecided")
 
@@ -95,7 +95,7 @@ def test_a_run_of_many_engines_and_operators_stand_on_one_page(make: Any) -> Non
     assert len(found.grid.lines) == 6
     (note,) = [note.text for note in found.notes if "run many" in note.text]
     assert note == (
-        "5 rows of run many: a quick run, with fewer processes and blocks, so its times are known less well; "
+        "5 rows of run many: a quick run, with fewer processes and blocks, so its times are less precise; "
         "processes forked from one import of each engine, unlike those of ops."
     )
 

@@ -83,7 +83,7 @@ def finding(code, metric="total", **numbers):
         ),
         (
             finding(FindingCode.REPAIRED, statuses=("error", "ok")),
-            "works now, was error; `gradmark baseline update` records it",
+            "works now; it was error; `gradmark baseline update` records it",
         ),
         (
             finding(FindingCode.ELSEWHERE, differing={"numpy": ("2.3", "2.4"), "libc": ("none", "musl")}),
@@ -106,7 +106,7 @@ def finding(code, metric="total", **numbers):
         ),
         (
             finding(FindingCode.NEW_FAILURE, statuses=("", "wrong-gradient"), detail="the gradient is off by 1.0e-03"),
-            "new, and does not work: wrong-gradient: the gradient is off by 1.0e-03",
+            "new and failing: wrong-gradient: the gradient is off by 1.0e-03",
         ),
         (finding(FindingCode.TOO_SHORT), "too short: the cost of an empty call is not known well enough"),
         (
@@ -116,7 +116,7 @@ def finding(code, metric="total", **numbers):
         ),
         (
             finding(FindingCode.LOST, statuses=("ok", "timeout"), detail="60 s"),
-            "stopped working while it was timed: timeout, was ok: 60 s",
+            "started to fail while it was timed: timeout, was ok: 60 s",
         ),
         (
             finding(FindingCode.NEVER_CALM),
@@ -147,7 +147,7 @@ def test_what_was_not_compared_is_said_once():
     )
     assert lines(gate) == [
         "note         libc: glibc in the baseline, musl here",
-        "note         not compared because of that: allocations; the rest compares on any machine",
+        "note         not compared because of that: allocations; everything else compares across machines",
         "note         times: floors",
         "pass against b: 2 cells are not compared (3 metrics)",
     ]
@@ -211,6 +211,7 @@ def test_what_happens_once_has_a_budget_of_two_parts():
 def test_an_engine_that_never_worked():
     doubt = finding(FindingCode.NEVER_WORKED, "status", detail="No module named 'fast'")
     assert sentence(doubt) == (
-        "works now, but nothing of its engine or file did before, so nothing was compared: No module named 'fast'; see "
+        "works now, but nothing of its engine or file worked before, so nothing was compared: No module named 'fast'; "
+        "see "
         "that `build` in [tool.gradmark] builds the other revision"
     )

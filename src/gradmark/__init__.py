@@ -10,7 +10,7 @@ from gradmark.errors import GradmarkError, UnsupportedError
 from gradmark.workloads.workload import Workload, workload
 
 if TYPE_CHECKING:
-    from gradmark.api import check, compare, load, ops, run, scale
+    from gradmark.api import check, compare, explain, load, ops, run, scale
 
 __all__ = [
     "Capabilities",
@@ -23,13 +23,14 @@ __all__ = [
     "Workload",
     "check",
     "compare",
+    "explain",
     "load",
     "ops",
     "run",
     "scale",
     "workload",
 ]
-VERBS = ("check", "compare", "load", "ops", "run", "scale")
+VERBS = ("check", "compare", "explain", "load", "ops", "run", "scale")
 
 
 def __getattr__(name: str) -> Any:

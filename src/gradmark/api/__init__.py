@@ -4,7 +4,7 @@ In: functions and their inputs, or what a command would be told. Out: results; e
 """
 
 from gradmark.api.gating import check
-from gradmark.api.measuring import ops, run, scale
+from gradmark.api.measuring import explain, ops, run, scale
 from gradmark.api.reading import compare, load
 
-__all__ = ["check", "compare", "load", "ops", "run", "scale"]
+__all__ = ["check", "compare", "explain", "load", "ops", "run", "scale"]

@@ -1,4 +1,4 @@
-"""The verbs that measure: run, scale, ops.
+"""The verbs that measure: run, scale, ops, explain.
 
 In: functions, workloads or names, and options as the commands have them. Out: results; each run is kept.
 """
@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Unpack
 
 from gradmark.api.calling import Call, How, What, called, names, select
-from gradmark.api.results import Operations, Result, Scaling
+from gradmark.api.results import Explained, Operations, Result, Scaling
 from gradmark.commands.measuring import measure
 from gradmark.commands.options import DEFAULT_ENGINE
 from gradmark.errors import SelectionError, UnlikeRunsError
@@ -99,6 +99,31 @@ def ops(
             call.invocation.plan, rows, compared, full=True, dtypes=call.params["dtypes"], derivatives=chosen
         )
         return Operations(*_measured(call, plan), engines=compared)
+
+
+def explain(
+    what: What,
+    inputs: Any = None,
+    *,
+    engines: Names = DEFAULT_ENGINE,
+    derivative: str | None = None,
+    dtypes: Names = (),
+    name: str | None = None,
+    **how: Unpack[How],
+) -> Explained:
+    """Shows a function's recording, its derivative as operations, and what engines make of them: `gradmark explain`.
+
+    what, inputs, engines, name and further options as in `gradmark.run`. derivative: gradient, jvp, vjp or hvp.
+    """
+    from gradmark.commands.explain import explained, planned
+
+    (word,) = select(what, inputs, name)
+    asked = {"engines": names(engines), "derivative": derivative, "dtypes": dtypes}
+    with called("explain", [word], **asked, **how) as call:
+        params = {key: call.params[key] for key in ("workload", "engines", "derivative", "dtypes")}
+        params["engines"] = params["engines"] or (DEFAULT_ENGINE,)
+        measured, where = _measured(call, partial(planned, call.invocation, **params))
+        return Explained(measured, where, explanation=explained(measured))
 
 
 def _measured(call: Call, *how: Any) -> tuple[Run, str]:

@@ -14,10 +14,13 @@ from gradmark.errors import InstallationError, StoreError
 from gradmark.records import Run
 
 if TYPE_CHECKING:
+    from gradmark.analyse.departures import Departure
     from gradmark.analyse.growth import Curves
     from gradmark.analyse.operators import Operation
     from gradmark.analyse.unpaired import Difference
     from gradmark.records.finding import Answer, Finding, Gate
+    from gradmark.records.recording import Recording
+    from gradmark.report.model.explanation import Explanation
     from gradmark.report.model.rows import Row
 
 
@@ -159,6 +162,31 @@ class Operations(Result):
         from gradmark.commands.ops import show_operations
 
         show_operations(self.run, self.engines)
+
+    def _repr_html_(self) -> str:
+        return Shown._repr_html_(self)
+
+
+@dataclass(frozen=True, repr=False)
+class Explained(Result):
+    """One function from its recording to the times of engines, as `gradmark explain` shows it."""
+
+    explanation: "Explanation" = field(kw_only=True)
+
+    @property
+    def recording(self) -> "Recording":
+        """The operations of function and derivative, as text, and how many they are."""
+        return self.explanation.recording
+
+    @property
+    def engines(self) -> "list[Departure]":
+        """What each engine makes of them: `engine.ratio`, `engine.predicted`, `engine.factor`, `engine.parts`."""
+        return self.explanation.engines
+
+    def _print(self) -> None:
+        from gradmark.commands.explain import show_explanation
+
+        show_explanation(self.explanation)
 
     def _repr_html_(self) -> str:
         return Shown._repr_html_(self)

@@ -1,8 +1,16 @@
-"""The laboratory: measures automatic-differentiation engines through one protocol."""
+"""The laboratory: measures automatic-differentiation engines through one protocol.
+
+The verbs of the command line are functions here, and imported when they are used.
+"""
+
+from typing import TYPE_CHECKING, Any
 
 from gradmark.engines.protocol import Capabilities, Derivative, DeviceMemory, Engine, Session
 from gradmark.errors import GradmarkError, UnsupportedError
 from gradmark.workloads.workload import Workload, workload
+
+if TYPE_CHECKING:
+    from gradmark.api import check, compare, explain, load, ops, run, scale
 
 __all__ = [
     "Capabilities",
@@ -13,5 +21,25 @@ __all__ = [
     "Session",
     "UnsupportedError",
     "Workload",
+    "check",
+    "compare",
+    "explain",
+    "load",
+    "ops",
+    "run",
+    "scale",
     "workload",
 ]
+VERBS = ("check", "compare", "explain", "load", "ops", "run", "scale")
+
+
+def __getattr__(name: str) -> Any:
+    if name in VERBS:
+        from gradmark import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *VERBS})

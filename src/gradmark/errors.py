@@ -15,6 +15,10 @@ class SelectionError(GradmarkError):
     """No workload or engine has that name."""
 
 
+class OptionError(GradmarkError):
+    """An option has a value that it cannot have."""
+
+
 class WorkloadError(GradmarkError):
     """A workload, or the file it is in, is broken."""
 

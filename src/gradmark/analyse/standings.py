@@ -66,11 +66,18 @@ class Standing(Record, frozen=True, kw_only=True):
 
 
 def rows_of(measurements: Sequence[Measurement]) -> dict[str, list[Measurement]]:
-    """Measurements that did the same work, by workload, size and dtype; devices stand side by side."""
+    """Measurements that did the same work, by workload, size and dtype; devices stand side by side.
+
+    A file is named where the same name in another file would be something else.
+    """
+    files: dict[str, set[str | None]] = {}
+    for m in measurements:
+        files.setdefault(m.cell.task, set()).add(m.cell.file)
     rows: dict[str, list[Measurement]] = {}
     for m in measurements:
         cell = m.cell
-        rows.setdefault(f"{cell.task} of {cell.file}" if cell.file else cell.task, []).append(m)
+        alone = len(files[cell.task]) == 1 or cell.file is None
+        rows.setdefault(cell.task if alone else f"{cell.task} of {cell.file}", []).append(m)
     return rows
 
 

@@ -75,7 +75,7 @@ def command(
     from gradmark.commands import distributing
     from gradmark.gate.configuration import read
     from gradmark.records.finding import EXIT_CODES
-    from gradmark.store import baselines, runs
+    from gradmark.store import runs
 
     machines = distributing.fleet_of(fleet, on, each_class)
     if machines is not None and against is None:
@@ -90,11 +90,9 @@ def command(
     chosen = Chosen(tuple(select or configuration.select), tuple(engines or configuration.engines), keyword)
     if against is not None and machines is not None:
         gate = on_fleet(invocation, chosen, configuration, against, pairs, machines)
-    elif against is not None:
-        gate = side_by_side(invocation, chosen, configuration, against, pairs)
     else:
         whole = not (select or engines or keyword)
-        gate = exactly(invocation, chosen, configuration, file or baselines.FILE, whole=whole)
+        gate = decided(invocation, chosen, configuration, against=against, pairs=pairs, file=file, whole=whole)
     show(gate, form, output)
     sys.exit(EXIT_CODES[gate.answer])
 
@@ -127,6 +125,24 @@ class Chosen:
             if not broken or not all(map(worked, broken)):
                 raise
             return invocation.plan_of_cells(plan.cells_of(rows, self.engines, full=settings.full), settings)
+
+
+def decided(
+    invocation: Invocation,
+    chosen: Chosen,
+    configuration: "Configuration",
+    *,
+    against: str | None,
+    pairs: int,
+    file: Path | None,
+    whole: bool,
+) -> "Gate":
+    """The gate on this machine: against another revision if one is named, else against the baseline."""
+    from gradmark.store import baselines
+
+    if against is not None:
+        return side_by_side(invocation, chosen, configuration, against, pairs)
+    return exactly(invocation, chosen, configuration, file or baselines.FILE, whole=whole)
 
 
 def exactly(

@@ -39,15 +39,21 @@ def command(old: str, new: str, changed: bool, store: "Store") -> None:
     Runs from two classes of machines are compared by ratios, never by times. This is not a gate: runs from different
     days also differ by what else the machine was doing. `gradmark check --against` measures both sides in turns.
     """
+    from gradmark.store import runs
+
+    before, after = (store.load(store.find(name, runs.SHOWN_VERBS)) for name in (old, new))
+    refuse_same(before, after)
+    show_differences(before, after, changed=changed)
+
+
+def show_differences(before: "Run", after: "Run", *, changed: bool = False) -> None:
+    """Prints what differs between two runs: machines, rows, and what the verdicts mean."""
     from gradmark.analyse.calm import is_as_fast
     from gradmark.analyse.unpaired import LEVEL, MANY, NOTICED, NOTICED_BY_FEW, differences, environments
     from gradmark.analyse.unpaired import machines as change_of_machine
     from gradmark.records.identity import class_of
     from gradmark.report.model.words import times_are
-    from gradmark.store import runs
 
-    before, after = (store.load(store.find(name, runs.SHOWN_VERBS)) for name in (old, new))
-    refuse_same(before, after)
     unlike, other = environments(before, after)
     for name, run in (("old", before), ("new", after)):
         say(f"{name} {run.id}  {run.started}")

@@ -15,7 +15,7 @@ from gradmark.commands.showing import show_calmness
 from gradmark.commands.terminal import console as new_console
 from gradmark.commands.terminal import say
 from gradmark.engines import discovery
-from gradmark.records import DerivativeName
+from gradmark.records import DerivativeName, Run
 from gradmark.records.derivative import USUAL_DERIVATIVE
 
 if TYPE_CHECKING:
@@ -45,16 +45,21 @@ def command(
     run, where = measure(
         invocation, lambda: invocation.plan(rows, chosen, full=True, dtypes=dtypes, derivatives=derivatives)
     )
-    for engine in chosen:
+    show_operations(run, chosen)
+    say()
+    say(f"run file: {where}")
+    sys.exit(exit_code(run))
+
+
+def show_operations(run: Run, engines: Sequence[str]) -> None:
+    """Prints a table for each engine and kind."""
+    for engine in engines:
         for table in dict.fromkeys((cell.workload, cell.dtype, cell.derivative) for cell in run.planned):
             workload, dtype, derivative = table
             same = [m for m in run.measurements if (m.cell.workload, m.cell.dtype, m.cell.derivative) == table]
             of_tensors = dtype if workload == WORKLOADS["tensor"] else None
             print_operations(engine, operations(same, engine), of_tensors, derivative)
     show_calmness(run)
-    say()
-    say(f"run file: {where}")
-    sys.exit(exit_code(run))
 
 
 def operators(kinds: Sequence[str], dtypes: Sequence[str]) -> "list[Selected]":

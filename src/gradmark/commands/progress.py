@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar in a terminal, plain lines in a log; both with the time that is left.
+"""Progress: a bar in a terminal, one line that changes in a notebook, plain lines in a log; with the time that is left.
 
 In: the orchestrator's steps. Out: what is done, of how many. Nothing is silent for longer than ten seconds.
 """
@@ -23,7 +23,9 @@ Watch = Callable[["Step"], None]
 @contextlib.contextmanager
 def progress() -> Iterator[Watch]:
     """A function that shows steps, while it lasts."""
-    with bar() if sys.stderr.isatty() else lines() as watch:
+    from gradmark.commands import notebook
+
+    with bar() if sys.stderr.isatty() else notebook.line() if notebook.is_here() else lines() as watch:
         yield watch
 
 

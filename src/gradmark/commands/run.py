@@ -1,7 +1,11 @@
 """`gradmark run`: measures engines, prints a table with what is noteworthy, and saves the run."""
 
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -15,6 +19,9 @@ from gradmark.commands.terminal import say
 from gradmark.engines import discovery
 from gradmark.records import DerivativeName, Run, Settings
 from gradmark.records.identity import class_of
+
+if TYPE_CHECKING:
+    from gradmark.measure.plan import Ask, Plan
 
 # The processes of each cell in a quick comparison of many engines.
 PROCESSES_OF_MANY = 2
@@ -66,30 +73,15 @@ def command(
     when nothing ran.
     """
     from gradmark.commands import distributing
-    from gradmark.measure.plan import Ask, Plan
     from gradmark.report.model.characters import plural
 
     machines = distributing.fleet_of(fleet, on, each_class)
     if each_class and (json_file is not None or html_file is not None):
         raise click.UsageError("--each-class makes several runs: write pages of them with `gradmark report`")
 
-    def plan(ask: Ask | None = None) -> Plan:
-        asked = engines or (DEFAULT_ENGINE,)
-        settings = fewer(invocation.settings, len(discovery.chosen(asked, derivatives)))
-        rows = invocation.select(select, keyword)
-        return invocation.plan(
-            rows,
-            asked,
-            settings=settings,
-            dtypes=dtypes,
-            devices=devices,
-            derivatives=derivatives,
-            tries=not dry_run,
-            ask=ask,
-        )
-
+    asked = Asked(select, engines or (DEFAULT_ENGINE,), keyword, dtypes, devices, derivatives)
     if dry_run:
-        planned = plan()
+        planned = asked.plan(invocation, tries=False)
         for cell in planned.cells:
             say(f"{cell.row}@{cell.engine}")
         least, most = planned.settings.processes, planned.settings.most_processes
@@ -98,9 +90,9 @@ def command(
         return
     ready(json_file, html_file)
     if machines is None:
-        measured = [measure(invocation, plan, unsettled)]
+        measured = [measure(invocation, partial(asked.plan, invocation), unsettled)]
     else:
-        measured = distributing.measure_on(invocation, machines, plan)
+        measured = distributing.measure_on(invocation, machines, lambda ask: asked.plan(invocation, ask=ask))
     for run, where in measured:
         if len(measured) > 1:
             say(f"{class_of(run.environment).words}:", err=form != "table")
@@ -110,6 +102,32 @@ def command(
             say()
         say(f"run file: {where}", err=form != "table")
     sys.exit(max(exit_code(run) for run, _ in measured))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be measured, as it was asked for."""
+
+    select: Sequence[str]
+    engines: Sequence[str]
+    keyword: str | None = None
+    dtypes: Sequence[str] = ()
+    devices: Sequence[str] = ()
+    derivatives: Sequence[DerivativeName] = ()
+
+    def plan(self, invocation: Invocation, *, tries: bool = True, ask: "Ask | None" = None) -> "Plan":
+        """The plan; of many engines a quick run has fewer processes. tries: off if it is only shown."""
+        settings = fewer(invocation.settings, len(discovery.chosen(self.engines, self.derivatives)))
+        return invocation.plan(
+            invocation.select(self.select, self.keyword),
+            self.engines,
+            settings=settings,
+            dtypes=self.dtypes,
+            devices=self.devices,
+            derivatives=self.derivatives,
+            tries=tries,
+            ask=ask,
+        )
 
 
 def written(run: Run, json_file: Path | None, html_file: Path | None) -> None:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -12,9 +13,10 @@ from gradmark.commands.run import exit_code
 from gradmark.commands.showing import show
 from gradmark.commands.terminal import say
 from gradmark.errors import SelectionError
-from gradmark.records import DerivativeName, Fit, Measurement
+from gradmark.records import DerivativeName, Fit, Measurement, Run
 
 if TYPE_CHECKING:
+    from gradmark.measure.plan import Plan
     from gradmark.workloads.row import Selected
 
 
@@ -36,23 +38,36 @@ def command(
     n counts elementary operations; for tensors, flops or bytes. The default engine is tapegrad, and tensors are
     float32.
     """
+    if workload is None:
+        raise click.UsageError("Missing argument 'WORKLOAD'.")
+    run, where = measure(
+        invocation, partial(planned, invocation, workload, engines or (DEFAULT_ENGINE,), dtypes, derivatives)
+    )
+    show_growth(run)
+    say()
+    say(f"run file: {where}")
+    sys.exit(exit_code(run))
+
+
+def planned(
+    invocation: Invocation,
+    workload: str,
+    engines: Sequence[str],
+    dtypes: Sequence[str] = (),
+    derivatives: Sequence[DerivativeName] = (),
+) -> "Plan":
+    """All sizes of a workload."""
+    rows = swept(invocation.select([workload]), dtypes)
+    return invocation.plan(rows, engines, full=True, dtypes=dtypes, derivatives=derivatives)
+
+
+def show_growth(run: Run) -> None:
+    """Prints the sweep, the fit of each cost, the curve of the first, and what to suspect."""
     from gradmark.analyse.growth import families, growth
     from gradmark.analyse.scaling import counted_in
     from gradmark.analyse.suspects import sentence
     from gradmark.records.metric import metric
 
-    if workload is None:
-        raise click.UsageError("Missing argument 'WORKLOAD'.")
-    run, where = measure(
-        invocation,
-        lambda: invocation.plan(
-            swept(invocation.select([workload]), dtypes),
-            engines or (DEFAULT_ENGINE,),
-            full=True,
-            dtypes=dtypes,
-            derivatives=derivatives,
-        ),
-    )
     show(run, "table")
     fitted, suspected = growth(run)
     of_name = {key[0]: members for key, members in families(run).items()}
@@ -70,9 +85,6 @@ def command(
             say(line)
     for suspect in suspected:
         say(f"suspect: {sentence(suspect)}")
-    say()
-    say(f"run file: {where}")
-    sys.exit(exit_code(run))
 
 
 def swept(rows: "Sequence[Selected]", dtypes: Sequence[str]) -> "Sequence[Selected]":

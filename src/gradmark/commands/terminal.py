@@ -5,9 +5,11 @@ or standard error, in the characters that its encoding has.
 """
 
 import contextlib
+import io
 import os
 import sys
 from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
@@ -30,6 +32,28 @@ class Styled(NamedTuple):
 
 
 Part = str | Styled
+
+
+class Captured(io.StringIO):
+    """What would have been printed, in lines of this width."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width
+
+
+_captured: ContextVar[Captured | None] = ContextVar("captured", default=None)
+
+
+@contextlib.contextmanager
+def captured(width: int) -> Iterator[Captured]:
+    """Keeps what is printed on standard output, without colours, while it lasts: Python shows what a verb prints."""
+    into = Captured(width)
+    before = _captured.set(into)
+    try:
+        yield into
+    finally:
+        _captured.reset(before)
 
 
 def ready() -> None:
@@ -61,7 +85,7 @@ def silence() -> None:
 def say(*parts: Part, err: bool = False) -> None:
     """Prints one line. Names and messages in it cannot end it, nor change what came before."""
     with _printing(err=err):
-        click.echo("".join(map(_shown, parts)), err=err)
+        click.echo("".join(map(_shown, parts)), file=None if err else _captured.get(), err=err)
 
 
 @contextlib.contextmanager
@@ -107,7 +131,7 @@ def say_document(text: str, kind: Kind) -> None:
         errors = "xmlcharrefreplace"
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     with _printing():
-        click.echo(encodable(text, encoding, errors), nl=False)
+        click.echo(encodable(text, encoding, errors), file=_captured.get(), nl=False)
 
 
 def console(*, err: bool = False) -> "Console":
@@ -127,6 +151,9 @@ def console(*, err: bool = False) -> "Console":
             for segment in super().render(*arguments, **named):
                 yield segment if segment.control else Segment(_lines(segment.text), segment.style)
 
+    into = None if err else _captured.get()
+    if into is not None:
+        return SafeConsole(file=into, width=into.width, markup=False, emoji=False, highlight=False)
     return SafeConsole(stderr=err, markup=False, emoji=False, highlight=False)
 
 

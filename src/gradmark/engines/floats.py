@@ -1,6 +1,6 @@
 """Plain Python floats: the function without derivatives, and what finite differences are made of.
 
-Out: `FLOATS`, the operations of a scalar workload on floats; `gradmark.ops.floats` to those who write a `primal`.
+Out: `FLOATS`, the operations of a scalar workload on floats; `gradmark.plain.floats` to those who write a `primal`.
 """
 
 import math

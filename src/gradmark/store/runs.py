@@ -19,7 +19,7 @@ from gradmark.store.writing import refuse_special, replace
 FOLDER = Path(".gradmark") / "runs"
 # Verbs whose runs are made to be looked at: the latest of these is meant where runs are shown. A check or an audit
 # measures for its verdict.
-SHOWN_VERBS = ("run", "scale", "ops", "contract", "hypothesis", "pytest")
+SHOWN_VERBS = ("run", "scale", "ops", "explain", "contract", "hypothesis", "pytest")
 # A run file is some hundred kilobytes; less than this on the disk is a disk that is about to be full.
 LEAST_FREE_BYTES = 20 << 20
 

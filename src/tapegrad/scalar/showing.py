@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 MOST_SHOWN = 40
 SIGNS = {"ADD": "+", "SUB": "-", "MUL": "*", "DIV": "/", "POW": "**", "LT": "<", "LE": "<=", "EQ": "==", "NE": "!="}
 
+# Instructions that do two operations: a product, and a sum with it.
+FUSED = {"MUL_ADD", "MUL_SUB", "LIVE_ADD", "LIVE_SUB", "BOTH_ADD"}
+
 
 @cache
 def _names() -> dict[int, str]:
@@ -119,3 +122,11 @@ def shown_program(program: "Program") -> str:
     if len(results) > MOST_SHOWN // 4:
         results = [*results[:4], f"… {len(results) - 8} more …", *results[-4:]]
     return "\n".join([repr(program), *_table(rows, count - MOST_SHOWN), f"outputs: {', '.join(results)}"])
+
+
+def operations(program: "Program") -> int:
+    """How many operations a program does: a fused instruction counts as the two that it stands for, an input not."""
+    from tapegrad.scalar.program import instruction, length_of_program
+
+    names = [_names()[instruction(program, i)[0]] for i in range(length_of_program(program))]
+    return sum(2 if name in FUSED else name not in ("INPUT", "CONSTANT") for name in names)

@@ -19,14 +19,22 @@ Field = Callable[[Measurement, Summary], object]
 
 def csv(run: Run, summaries: Sequence[Summary] | None = None) -> str:
     """All cells in reading order."""
-    summarised = summaries if summaries is not None else summarise_run(run.measurements)
-    fields = _fields(run.measurements)
     out = io.StringIO()
     writer = csv_module.writer(out, lineterminator="\n")
-    writer.writerow(map(escaped, fields))
-    for place in reading_order(run):
-        writer.writerow(escaped(field(run.measurements[place], summarised[place])) for field in fields.values())
+    writer.writerow(map(escaped, _fields(run.measurements)))
+    for record in records(run, summaries):
+        writer.writerow(map(escaped, record.values()))
     return out.getvalue()
+
+
+def records(run: Run, summaries: Sequence[Summary] | None = None) -> list[dict[str, object]]:
+    """All cells in reading order, each with its fields by name; None is a number that is missing."""
+    summarised = summaries if summaries is not None else summarise_run(run.measurements)
+    fields = _fields(run.measurements)
+    return [
+        {name: field(run.measurements[place], summarised[place]) for name, field in fields.items()}
+        for place in reading_order(run)
+    ]
 
 
 def _fields(measurements: Sequence[Measurement]) -> dict[str, Field]:

@@ -84,10 +84,14 @@ def comparison(run: Run, summaries: Sequence[Summary] | None = None) -> Comparis
     standing = {task: standings(group) for task, group in rows_of(members).items()}
     ranked = _ranked(standing)
     present = [member for member in members if member.cell.engine in ranked]
-    groups = rows_of(present)
+    groups = {
+        task: kept
+        for task, group in rows_of(members).items()
+        if (kept := [m for m in group if m.cell.engine in ranked])
+    }
     tables = [_side(task, [rows[m.cell.id] for m in group], standing[task]) for task, group in groups.items()]
     shown = {task: standing[task] for task in groups}
-    overview = [_overview(present, shown)] if len(shown) > 1 else []
+    overview = [_overview(groups, shown)] if len(shown) > 1 else []
     summary = [_summary(present, list(shown.values()), run.settings)] if present else []
     absentees = [rows[member.cell.id] for member in members if member.cell.engine not in ranked]
     return Comparison(sides=[*tables, *overview, *summary], answers=answers(shown), absent=_absent(absentees))
@@ -227,11 +231,11 @@ def _break_even(standing: list[Standing]) -> list[str]:
     return lines
 
 
-def _overview(present: Sequence[Measurement], placed: dict[str, list[Standing]]) -> Side:
+def _overview(groups: dict[str, list[Measurement]], placed: dict[str, list[Standing]]) -> Side:
     """The total of every engine on every row, or what became of it; engines in the order in which they were asked."""
-    engines = list(dict.fromkeys(m.cell.engine for m in present))
+    engines = list(dict.fromkeys(m.cell.engine for members in groups.values() for m in members))
     lines, best = [], {}
-    for task, members in rows_of(present).items():
+    for task, members in groups.items():
         texts = {m.cell.engine: MISSING if m.status == "ok" else WORDS[m.status] for m in members}
         texts |= {s.engine: time_taken(s.total_ns, s.how) + mark(s) for s in placed[task]}
         lines.append((one_line(task), [texts.get(engine, "") for engine in engines]))

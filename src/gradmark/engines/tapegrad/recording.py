@@ -1,0 +1,191 @@
+"""What `gradmark explain` shows: a function as tapegrad records it, and its derivative as operations.
+
+In: a workload, its inputs and a derivative. Out: a `Recording`. Functions of numbers become programs, and those of
+arrays what `tapegrad.jit` traces.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import tapegrad
+from gradmark.engines.protocol import Derivative, namespace
+from gradmark.engines.tapegrad.operations import operations
+from gradmark.engines.tapegrad.programs import derived_program, recorded
+from gradmark.engines.tapegrad.transforms import functional_session
+from gradmark.records import Param
+from gradmark.records.derivative import USUAL_DERIVATIVE
+from gradmark.records.recording import Recording
+from gradmark.workloads.vocabulary import TENSOR_FUNCTIONS
+from gradmark.workloads.workload import Workload
+from tapegrad import tensor
+from tapegrad.scalar.showing import operations as counted_operations
+
+# As many as tapegrad prints of a tape, half from each end.
+MOST_LINES = 40
+MOST_INPUTS = 6
+# Operations of a traced function that compute nothing, and those that look at each number of their operand once.
+FREE = {"input", "constant", "reshape", "transpose", "broadcast_to", "slice", "astype"}
+OF_OPERAND = {"sum", "max", "min", "argmax", "argmin"}
+ELEMENTWISE = {
+    *("negative", "exp", "expm1", "log", "log1p", "sqrt", "square", "sin", "cos", "tanh", "absolute", "sign", "erf"),
+    *("add", "subtract", "multiply", "divide", "power", "maximum", "minimum", "remainder", "expit", "where"),
+    *("less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "bitwise_and", "bitwise_or", "invert"),
+    *("isfinite", "put", "add_at"),
+}
+NODE = re.compile(r"(%\d+) = (\w+)\(([^)]*?)(?:, settings=.*)?\) : \w+(?:\[([\d, ]*)\])?$")
+
+
+def recording(
+    workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param], derivative: Derivative
+) -> Recording:
+    """The recording at these inputs."""
+    if workload.kind == "tensor":
+        return of_arrays(workload, inputs, params, derivative)
+    return of_numbers(workload, inputs, params, derivative)
+
+
+def of_numbers(
+    workload: Workload, inputs: Sequence[float], params: Mapping[str, Param], derivative: Derivative
+) -> Recording:
+    """Of a tape, with values and adjoints; of a function with several results, its program."""
+    program = recorded(workload, inputs, params, derivative)
+    rules = [_fields(line) for line in str(program).splitlines()[1:]]
+    lines = [["", "", "backward adds"], *rules]
+    if workload.result == "number":
+        tape = tapegrad.Tape()
+        y = workload.function(operations(tape.const), *[tape.var(x) for x in inputs], **params)
+        tape.backward(y)
+        lines = _with_rules([_fields(line) for line in str(tape).splitlines()[1:]], rules)
+    usual = derivative.name == USUAL_DERIVATIVE
+    derived = program.gradient(with_values=True) if usual else derived_program(program, derivative)
+    return Recording(
+        **_named(workload, inputs, lambda x: f"{x:.6g}"),
+        function=_aligned(lines),
+        derivative=_aligned([_fields(line)[:2] for line in str(derived).splitlines()[1:]]),
+        operations=counted_operations(program),
+        derivative_operations=counted_operations(derived),
+    )
+
+
+def _fields(line: str) -> list[str]:
+    """A line of what tapegrad prints, in its columns."""
+    return re.split(r"\s{2,}", line)
+
+
+def _with_rules(lines: list[list[str]], rules: list[list[str]]) -> list[list[str]]:
+    """Values and adjoints, and what backward adds, where the program is the recording line by line."""
+    head, values = ["", "", "value", "adjoint"], lines[1:]
+    own = dict(zip((fields[0] for fields in rules), rules, strict=True))
+    if any(len(fields) > 1 and _rule(fields, own) is None for fields in values):
+        return [head, *values]
+    return [[*head, "backward adds"], *([*fields, _rule(fields, own) or ""] for fields in values)]
+
+
+def _rule(fields: list[str], own: dict[str, list[str]]) -> str | None:
+    """The rule of a line of the tape; None if the program has something else there."""
+    theirs = own.get(fields[0], [""])
+    if fields[1:2] == ["variable"]:
+        return "" if theirs[1:2] == ["input"] else None
+    return theirs[2] if theirs[1:2] == fields[1:2] and len(theirs) > 2 else None
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    """Columns of the same width; a line that is left out, or a list of outputs, has one."""
+    full = [row for row in rows if len(row) > 1]
+    widths = [max(len(row[k]) for row in full if k < len(row)) for k in range(max(map(len, full), default=0))]
+    return [
+        "  ".join(field.ljust(width) for field, width in zip(row, widths, strict=False)).rstrip()
+        if len(row) > 1
+        else row[0]
+        for row in rows
+    ]
+
+
+def of_arrays(
+    workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param], derivative: Derivative
+) -> Recording:
+    """Of what is traced; each operation counts as often as it computes a number."""
+    ops = namespace({name: getattr(tensor, name) for name in TENSOR_FUNCTIONS}, "tapegrad")
+
+    def f(*arrays: Any) -> Any:
+        return workload.function(ops, *arrays, **params)
+
+    if derivative.name == USUAL_DERIVATIVE:
+        graph = tapegrad.jit(tapegrad.value_and_grad(f, tuple(workload.active(inputs)))).graph(*inputs)
+    else:
+        graph = _traced(workload, inputs, params, derivative)
+    own = tapegrad.jit(f).graph(*inputs)
+    (computed, strange), (with_derivative, others) = counted(own), counted(graph)
+    uncounted = sorted({*strange, *others})
+    return Recording(
+        **_named(workload, inputs, lambda x: f"{x.dtype}[{', '.join(map(str, x.shape))}]"),
+        function=shortened(own.splitlines()),
+        derivative=shortened(graph.splitlines()),
+        operations=None if uncounted else computed,
+        derivative_operations=None if uncounted else with_derivative,
+        counted="operations on numbers",
+        reason=f"nobody counts the operations of {', '.join(uncounted)}" if uncounted else "",
+    )
+
+
+def _traced(workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param], derivative: Derivative) -> str:
+    """The trace of a derivative other than the gradient."""
+    graphs: list[str] = []
+
+    def kept(derive: Callable[..., Any]) -> Callable[..., Any]:
+        compiled = tapegrad.jit(derive)
+
+        def call(*arguments: Any) -> Any:
+            graphs.append(compiled.graph(*arguments))
+            return compiled(*arguments)
+
+        return call
+
+    total = functional_session(workload, inputs, params, derivative, kept).total
+    assert total is not None
+    total()
+    return graphs[0]
+
+
+def _named(workload: Workload, inputs: Sequence[Any], text: Callable[[Any], str]) -> dict[str, Any]:
+    names = workload.names(len(inputs))[:MOST_INPUTS]
+    shown = {name: text(x) for name, x in zip(names, inputs, strict=False)}
+    return {"inputs": shown, "inputs_left_out": len(inputs) - len(shown)}
+
+
+def shortened(lines: list[str]) -> list[str]:
+    """The first and the last of many lines."""
+    if len(lines) <= MOST_LINES:
+        return lines
+    half = MOST_LINES // 2
+    return [*lines[:half], f"… {len(lines) - 2 * half} more …", *lines[-half:]]
+
+
+def counted(graph: str) -> tuple[float, set[str]]:
+    """How many numbers the operations of a traced function compute, and the names of those that nobody can count.
+
+    A product of matrices has a multiplication and an addition for each pair of numbers that meet.
+
+    >>> counted("%0 = input() : float64[3, 4]\\n%1 = matmul(%0, %0) : float64[3, 3]\\n%2 = tanh(%1) : float64[3, 3]")
+    (81.0, set())
+    """
+    shapes: dict[str, list[int]] = {}
+    total, strange = 0.0, set[str]()
+    for line in graph.splitlines():
+        node = NODE.match(line)
+        if node is None:
+            continue
+        name, operation, operands, dims = node.groups()
+        shapes[name] = [int(size) for size in re.findall(r"\d+", dims or "")]
+        first = shapes.get(operands.partition(",")[0].strip(), [])
+        if operation in ELEMENTWISE:
+            total += prod(shapes[name])
+        elif operation in OF_OPERAND:
+            total += prod(first)
+        elif operation == "matmul":
+            total += 2.0 * prod(shapes[name]) * (first[-1] if first else 1)
+        elif operation not in FREE:
+            strange.add(operation)
+    return total, strange

@@ -19,6 +19,7 @@ from tapegrad.errors import (
     TapeMismatchError,
     TraceError,
 )
+from tapegrad.loops import fori_loop, scan, while_loop
 from tapegrad.scalar.compiled import CompiledProgram
 from tapegrad.scalar.conditions import Condition
 from tapegrad.scalar.functions import *  # noqa: F403  every operation that has a rule
@@ -58,6 +59,7 @@ __all__ = [
     "TensorStats",
     "TraceError",
     "Var",
+    "fori_loop",
     "grad",
     "hessian",
     "hvp",
@@ -65,8 +67,10 @@ __all__ = [
     "jit",
     "jvp",
     "no_grad",
+    "scan",
     "value_and_grad",
     "vjp",
     "where",
+    "while_loop",
 ]
 __all__ += _operations

@@ -20,6 +20,7 @@ from tapegrad.compile.elementary import Writer
 from tapegrad.compile.fusion import Fusion, Group, is_splat, view_of
 from tapegrad.compile.graph import Graph
 from tapegrad.compile.operations import VIEWS, computed
+from tapegrad.compile.repeating import Repeating
 from tapegrad.compile.rowkernels import Kernel, UnsupportedGroupError, kernel
 from tapegrad.compile.symbol import Node
 from tapegrad.compile.trace import TracedFunction, is_input, ordered
@@ -47,6 +48,7 @@ class Report:
     operations: int
     kernels: int
     products: int
+    loops: int  # each of which has a body, whose own operations count once
     interpreted: list[str]  # the operations that NumPy executes
     temporary_bytes: int
     code_bytes: int
@@ -159,11 +161,14 @@ class Executable:
         self.slots: dict[int, int] = {}  # the place of a node's address in the table
         self.scratch = 0
         self.counts = {"kernels": 0, "products": 0}
+        self.loops: dict[int, Repeating] = {}
         texts: list[str] = []
         definitions: dict[str, str] = {}
         segment: Writer | None = None
         names: list[str] = []
         for group in self.groups:
+            if group.nodes[0].op == "scan":
+                self.loops[id(group.nodes[0])] = Repeating(group.nodes[0], group.nodes[1:], Executable)
             writer = segment or Writer()
             written = self.native and self._write(group, writer, texts, definitions)
             if written:
@@ -174,6 +179,9 @@ class Executable:
                 names.append(self._close(segment, texts, len(names)))
                 segment = None
             for node in group.nodes:
+                if node.op == "part":
+                    self.stored[id(node)] = node
+                    continue
                 self.stored[id(node)] = node
                 self.steps.append(Step(node=node))
                 for x in node.operands:
@@ -198,7 +206,7 @@ class Executable:
         self.steps.append(Step())
         return name
 
-    def _slot(self, node: Node) -> int:
+    def _slot(self, node: Any) -> int:
         return self.slots.setdefault(id(node), len(self.slots) + 1)  # the first is the scratch memory's
 
     def _write(self, group: Group, writer: Writer, texts: list[str], definitions: dict[str, str]) -> bool:
@@ -223,12 +231,25 @@ class Executable:
             self.scratch = max(self.scratch, loop.scratch_bytes)
             self.counts["kernels"] += 1
             return True
-        (node,) = group.nodes
+        node = group.nodes[0]
+        if node.op == "scan":
+            return self._write_loop(self.loops[id(node)], writer, texts, pointer)
         if node.op != "matmul":
             return False
         done = products.product(writer, node, pointer)
         self.counts["products"] += done
         return done
+
+    def _write_loop(self, loop: Repeating, writer: Writer, texts: list[str], pointer: Any) -> bool:
+        if not loop.native:
+            return False
+
+        def lying(x: Node) -> str:
+            base, offset, _ = (x, 0, ()) if is_splat(x) else view_of(x) or (x, 0, ())
+            return products.moved(writer, pointer(base), offset * x.dtype.itemsize)
+
+        texts.append(loop.write(f"loop{len(texts)}", writer, lying, self._slot))
+        return True
 
     # ---- where it lies
 
@@ -265,6 +286,16 @@ class Executable:
         for node in self.stored.values():
             if id(node) in self.memory and id(node) in self.slots:
                 self.table[self.slots[id(node)]] = self.memory[id(node)].ctypes.data
+        for loop in self.loops.values():
+            if loop.native:
+                loop.spare = numpy.zeros(loop.spare_bytes + ALIGNED, numpy.uint8)
+                start = loop.spare.ctypes.data
+                for held, address in (
+                    (loop, loop.inner.steps[0].native_address),
+                    (loop.inner, loop.inner.address),
+                    (loop.spare_of, start + -start % ALIGNED),
+                ):
+                    self.table[self.slots[id(held)]] = address
         self.address = self.table.ctypes.data
 
     def _lives(self, outputs: list[Node]) -> dict[int, tuple[int, int]]:
@@ -330,7 +361,8 @@ class Executable:
         return numpy.full(node.shape, inner.settings, node.dtype)
 
     def _is_interpreted(self, node: Node) -> bool:
-        return any(step.node is node for step in self.steps)
+        source = node.operands[0] if node.op == "part" else node
+        return any(step.node is source for step in self.steps)
 
     def array(self, node: Node, arrays: dict[int, Array]) -> Array:
         """The numbers of a node that has been computed."""
@@ -366,11 +398,14 @@ class Executable:
                     step.native(self.address)
                     continue
                 node = step.node
+                if node.op == "scan":
+                    loop = self.loops[id(node)]
+                    found = loop.values([self.array(x, arrays) for x in node.operands])
+                    for k, part in loop.parts.items():
+                        self._keep(part, found[k], arrays)
+                    continue
                 value = computed(node.op, node.settings, [self.array(x, arrays) for x in node.operands])
-                value = numpy.ascontiguousarray(value, node.dtype).reshape(node.shape)
-                arrays[id(node)] = value
-                if id(node) in self.slots:
-                    self.table[self.slots[id(node)]] = value.ctypes.data
+                self._keep(node, value, arrays)
         for condition, message in self.function.checks:
             if not self.array(condition, arrays).all():
                 raise InputError(message)
@@ -379,18 +414,29 @@ class Executable:
             for node, result in zip(self.function.outputs, results, strict=True)
         ]
 
+    def _keep(self, node: Node, value: Array, arrays: dict[int, Array]) -> None:
+        """Notes what was interpreted where others find it."""
+        value = numpy.ascontiguousarray(value, node.dtype).reshape(node.shape)
+        arrays[id(node)] = value
+        if id(node) in self.slots:
+            self.table[self.slots[id(node)]] = value.ctypes.data
+
     def shown(self) -> str:
         """The operations, one on each line, in the words of the graph that programs become too."""
         return str(graph_of(self.nodes, self.function))
 
     def report(self) -> Report:
         """What it was compiled to."""
+        bodies = [loop.inner.report() for loop in self.loops.values()]
+        alone = [step.node.op for step in self.steps if step.node is not None]
         return Report(
-            operations=len(self.nodes),
-            kernels=self.counts["kernels"],
-            products=self.counts["products"],
-            interpreted=[step.node.op for step in self.steps if step.node is not None],
-            temporary_bytes=self.arena.nbytes,
-            code_bytes=0 if self.code is None else self.code.nbytes,
-            compile_seconds=0.0 if self.code is None else self.code.seconds,
+            operations=len(self.nodes) + sum(body.operations for body in bodies),
+            kernels=self.counts["kernels"] + sum(body.kernels for body in bodies),
+            products=self.counts["products"] + sum(body.products for body in bodies),
+            loops=len(self.loops) + sum(body.loops for body in bodies),
+            interpreted=[*alone, *[op for body in bodies for op in body.interpreted]],
+            temporary_bytes=self.arena.nbytes + sum(body.temporary_bytes for body in bodies),
+            code_bytes=(0 if self.code is None else self.code.nbytes) + sum(body.code_bytes for body in bodies),
+            compile_seconds=(0.0 if self.code is None else self.code.seconds)
+            + sum(body.compile_seconds for body in bodies),
         )

@@ -97,6 +97,9 @@ class Fusion:
     def _place(self, node: Node) -> None:
         if node.op in ("input", "constant", "array") or (node.op in FREE) or is_splat(node):
             return
+        if node.op == "part":  # of the results of a loop
+            self._join(node, self.group_of[id(node.operands[0])])
+            return
         if node.op in VIEWS and node.op != "broadcast_to" and view_of(node) is not None:
             owner = self.group_of.get(id(node.operands[0]))
             if owner is not None:

@@ -8,6 +8,7 @@ place. There are no views.
 # ruff: noqa: D102, ARG002  the methods are NumPy's, and so are their parameters
 
 import math
+import threading
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -64,6 +65,7 @@ class Trace:
 
     def __init__(self, limit: int):
         self.limit = limit
+        self.thread = threading.get_ident()
         self.known: dict[Any, Node] = {}
         self.checks: list[tuple[Node, str]] = []  # what must hold at every call, and what to say if it does not
 
@@ -109,6 +111,11 @@ def current() -> Trace:
             "keeping it"
         )
     return traces[-1]
+
+
+def tracing() -> bool:
+    """Whether this thread traces a function."""
+    return bool(traces) and traces[-1].thread == threading.get_ident()
 
 
 def constant(value: Any) -> Node:

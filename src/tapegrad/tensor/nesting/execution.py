@@ -1,8 +1,8 @@
 """A primitive among transforms: what `apply` does with operands of several levels, or of a mode other than reverse.
 
 The innermost level of the operands decides. In reverse mode the primitive is recorded there, in forward mode it is
-executed with its jvp, and of several seeds all are done at once. What belongs to levels further out is an array to it,
-which records in turn.
+executed with its jvp, of several seeds all are done at once, and in the body of a loop that is being traced it is noted
+down. What belongs to levels further out is an array to it, which records in turn.
 """
 
 from typing import Any
@@ -13,6 +13,7 @@ from tapegrad.tensor.namespaces import Array, Staging, namespace, staged
 from tapegrad.tensor.nesting import namespace as _namespace  # noqa: F401  enters itself
 from tapegrad.tensor.nesting.batching import apply_batched
 from tapegrad.tensor.nesting.levels import floor, switches
+from tapegrad.tensor.nesting.stage import Stage
 from tapegrad.tensor.nesting.traced import Traced, computes_alike, settled, tracing
 from tapegrad.tensor.tensor import Tensor, apply, joined, nested, operand, refusal, wrapped
 
@@ -26,7 +27,7 @@ def apply_nested(primitive: Primitive, operands: tuple[Any, ...], settings: Any)
     """Executes a primitive at the innermost level of its operands."""
     lowest = floor()
     values: list[Any] = []
-    level, kind = -1, None
+    level, kind, innermost = -1, None, None
     for value in operands:
         if type(value) is Tensor:
             tensor = value
@@ -35,7 +36,7 @@ def apply_nested(primitive: Primitive, operands: tuple[Any, ...], settings: Any)
                 if own <= lowest:
                     value = tensor.detach()
                 elif own > level:
-                    level, kind = own, type(tensor._node)
+                    level, kind, innermost = own, type(tensor._node), tensor._node
         elif type(value) is not float and type(value) is not int:
             value = operand(value)
             value = wrapped(value) if hasattr(value, "dtype") else value
@@ -44,6 +45,8 @@ def apply_nested(primitive: Primitive, operands: tuple[Any, ...], settings: Any)
         return apply(primitive, tuple(values), settings)
     if kind is Batch:
         return apply_batched(primitive, values, settings, level)
+    if kind is Stage:
+        return innermost.record(primitive, values, settings)  # type: ignore[attr-defined,no-any-return]
     if kind is Tangent:
         return forwards(primitive, values, settings, level)
     return recorded(primitive, values, settings, level)

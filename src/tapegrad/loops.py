@@ -1,0 +1,220 @@
+"""Loops: `scan`, `fori_loop` and `while_loop`, of tensors, arrays and numbers.
+
+In: a function of what is carried from step to step. Out: what was carried last, and of a scan the results of all steps.
+Python's loops, which every transform differentiates as it does anything else; inside `jit` the body is traced once,
+whatever the count, and the loop stays a loop (compile/staged.py).
+"""
+
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy
+
+from tapegrad.compile import staged
+from tapegrad.compile.symbol import Symbol, tracing
+from tapegrad.errors import InputError, ShapeError
+from tapegrad.tensor.functions import stack
+from tapegrad.tensor.tensor import Tensor
+from tapegrad.tensor.trees import flat, is_array, matched, rebuilt
+
+
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    *,
+    reverse: bool = False,
+    checkpoint: bool = False,
+) -> tuple[Any, Any]:
+    """What f carries through all steps, and the results of the steps, stacked: `carry, y = f(carry, x)` for each x.
+
+    init, x and y are arrays, tensors, numbers, or nested lists, tuples and dicts of them; x is a row of each array of
+    xs, None without xs: then length says how many steps there are. A y of None gives None. The carry keeps its
+    structure, shapes and dtypes. With reverse the last row comes first; results stay with their rows.
+
+    Inside `jit` f is traced once, whatever the length. The backward pass of value_and_grad and vjp reads what each step
+    has kept; with checkpoint only every √length-th carry is kept, and the steps between are computed again. Outside
+    `jit` every step is recorded, and checkpoint changes nothing.
+
+    >>> import numpy, tapegrad
+    >>> tapegrad.scan(lambda total, x: (total + x, total), 0.0, numpy.array([1.0, 2.0, 3.0]))
+    (6.0, array([0., 1., 3.]))
+    >>> def last(w):
+    ...     carry, _ = tapegrad.scan(lambda y, _: (w * y, None), w, length=999)
+    ...     return carry
+    >>> tapegrad.jit(tapegrad.value_and_grad(last))(1.0)
+    (1.0, 1000.0)
+    """
+    count = steps_of(xs, length)
+    if tracing():
+        return staged.scan(f, init, xs, count, reverse=reverse, checkpoint=checkpoint)
+    if not count:
+        return init, nothing(f, init, xs)
+    carry, results = init, []
+    for k in range(count)[:: -1 if reverse else 1]:
+        row = filled(xs, [x[k] for x in leaves(xs)])
+        following, result = pair(f(carry, row))
+        check_carried(following, carry, "scan")
+        carry = following
+        results.append(result)
+    if reverse:
+        results.reverse()
+    first = results[0]
+    columns = [matched(result, first, f"the result of step {k}") for k, result in enumerate(results)]
+    return carry, rebuilt(first, iter([stacked(column) for column in zip(*columns, strict=True)]))
+
+
+def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
+    """What body makes of init in the steps from lower to upper - 1: `carry = body(i, carry)` for each i.
+
+    As `scan`, without rows and results. Inside `jit` i is a tensor of one integer, and bounds may be such tensors too;
+    then it is a `while_loop`.
+
+    >>> import tapegrad
+    >>> tapegrad.fori_loop(1, 6, lambda i, product: product * i, 1)
+    120
+    >>> tapegrad.grad(lambda x: tapegrad.fori_loop(0, 3, lambda i, y: x * y, x))(2.0)
+    32.0
+    """
+    if tracing():
+        return staged.fori_loop(lower, upper, body, init)
+    carry = init
+    for i in range(operator.index(lower), operator.index(upper)):
+        following = body(i, carry)
+        check_carried(following, carry, "fori_loop")
+        carry = following
+    return carry
+
+
+def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init: Any) -> Any:
+    """What body makes of init, again and again as long as the condition holds: `carry = body(carry)`.
+
+    Inside `jit` the number of steps may differ from call to call; there it has no reverse mode, for which there would
+    have to be a place for every step: use `fori_loop`, or forward mode.
+
+    >>> import tapegrad
+    >>> tapegrad.while_loop(lambda x: x < 10, lambda x: 2 * x, 3)
+    12
+    >>> tapegrad.grad(lambda x: tapegrad.while_loop(lambda y: y < 10, lambda y: x * y, x))(3.0)
+    27.0
+    """
+    if tracing():
+        return staged.while_loop(condition, body, init)
+    carry = init
+    while condition(carry):
+        following = body(carry)
+        check_carried(following, carry, "while_loop")
+        carry = following
+    return carry
+
+
+# ---- structures, in which None is nothing --------------------------------------------------------------------------
+
+
+def leaves(tree: Any) -> list[Any]:
+    """The arrays and numbers of a structure."""
+    return [item for item in flat(tree) if item is not None]
+
+
+def filled(tree: Any, items: Iterable[Any]) -> Any:
+    """The structure with other arrays and numbers."""
+    remaining = iter(items)
+    return rebuilt(tree, iter([None if item is None else next(remaining) for item in flat(tree)]))
+
+
+def steps_of(xs: Any, length: int | None) -> int:
+    """How many steps a scan has."""
+    rows = leaves(xs)
+    for x in rows:
+        if not getattr(x, "shape", None):
+            raise InputError(
+                f"expected xs to hold arrays, a row for each step, got {type(x).__name__} {x!r:.60}; a number that is "
+                "the same in every step is a variable of f"
+            )
+    lengths = sorted({x.shape[0] for x in rows})
+    if len(lengths) > 1:
+        raise ShapeError(
+            f"expected arrays with equally many rows in xs, got {' and '.join(map(str, lengths))}: a step takes a row "
+            "of each; cut them, x[:n], or give what is not cut into rows to f another way"
+        )
+    if length is not None:
+        length = operator.index(length)
+        if length < 0:
+            raise InputError(f"expected length to be 0 or more, got {length}")
+        if lengths and lengths[0] != length:
+            raise ShapeError(f"expected as many rows in xs as length says, {length}, got {lengths[0]}; leave length out")
+        return length
+    if not lengths:
+        raise InputError("scan got neither xs nor length, and so no number of steps; write length=n, or give xs")
+    return int(lengths[0])
+
+
+def pair(result: Any) -> tuple[Any, Any]:
+    """What a scan's function has returned, if it is two things."""
+    if not isinstance(result, tuple) or len(result) != 2:
+        got = f"a tuple of {len(result)}" if isinstance(result, tuple) else type(result).__name__
+        raise InputError(
+            f"expected the function of scan to return (carry, y), got {got}; without a result of each step write "
+            "`return carry, None`"
+        )
+    return result
+
+
+def check_carried(following: Any, before: Any, loop: str) -> None:
+    """An error if what is carried changes its structure, a shape or a dtype. Python's numbers take any dtype."""
+    for k, (new, old) in enumerate(zip(matched(following, before, "the carry"), flat(before), strict=True)):
+        if type(old) in (float, int, bool) and not hasattr(new, "shape"):
+            continue
+        check_alike(kind(new), kind(old), k, loop)
+
+
+def kind(value: Any) -> tuple[tuple[int, ...], Any]:
+    """The shape and dtype of something carried; None for the dtype of a number of Python's, or on a tape."""
+    if value is None or hasattr(value, "dtype"):
+        return getattr(value, "shape", (-1,)), getattr(value, "dtype", None)
+    return (), None
+
+
+def check_alike(new: tuple[Any, Any], old: tuple[Any, Any], k: int, loop: str) -> None:
+    """An error if one item of what is carried is unlike the one before."""
+    if new[0] == old[0] and (new[1] == old[1] or old[1] is None or new[1] is None):
+        return
+    advice = (
+        "broadcast or reshape init to what the body returns"
+        if new[0] != old[0]
+        else f"convert it: init.astype({new[1]}), or what the body returns to {old[1]}"
+    )
+    raise ShapeError(
+        f"expected the body of {loop} to keep the shape and dtype of what it carries: item {k} went in as "
+        f"{described(old)} and came out as {described(new)}; {advice}"
+    )
+
+
+def described(kind: tuple[Any, Any]) -> str:
+    """A shape and dtype for people."""
+    if kind[0] == (-1,):
+        return "None"
+    return "a number" if kind[1] is None else f"{kind[1]}{list(kind[0])}"
+
+
+def stacked(items: Sequence[Any]) -> Any:
+    """The results of all steps as one: a tensor of tensors, an array of arrays and floats, a list of variables."""
+    if any(type(item) is Tensor for item in items):
+        return stack(list(items))
+    if items[0] is None:
+        return None
+    if all(is_array(item) or isinstance(item, (int, float, numpy.generic)) for item in items):
+        return numpy.stack([numpy.asarray(item) for item in items])
+    return list(items)
+
+
+def nothing(f: Callable[[Any, Any], Any], init: Any, xs: Any) -> Any:
+    """The results of no steps: what f would give is found out by tracing it, where there are arrays."""
+    if not any(hasattr(item, "shape") for item in (*leaves(init), *leaves(xs))):
+        return []
+    return staged.no_results(f, init, xs)
+
+
+_ = Symbol

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy
 
-from tapegrad.compile import llvm, products
+from tapegrad.compile import convolution, llvm, products
 from tapegrad.compile.calling import Entry, Leaf, Result
 from tapegrad.compile.elementary import Writer
 from tapegrad.compile.fusion import Fusion, Group, is_splat, view_of
@@ -47,6 +47,7 @@ class Report:
     operations: int
     kernels: int
     products: int
+    convolutions: int
     interpreted: list[str]  # the operations that NumPy executes
     temporary_bytes: int
     code_bytes: int
@@ -158,7 +159,7 @@ class Executable:
         self.steps: list[Step] = []
         self.slots: dict[int, int] = {}  # the place of a node's address in the table
         self.scratch = 0
-        self.counts = {"kernels": 0, "products": 0}
+        self.counts = {"kernels": 0, "products": 0, "convolutions": 0}
         texts: list[str] = []
         definitions: dict[str, str] = {}
         segment: Writer | None = None
@@ -224,11 +225,28 @@ class Executable:
             self.counts["kernels"] += 1
             return True
         (node,) = group.nodes
+        if convolution.supported(node):
+            self._write_convolution(node, writer, pointer, texts, definitions)
+            return True
         if node.op != "matmul":
             return False
         done = products.product(writer, node, pointer)
         self.counts["products"] += done
         return done
+
+    def _write_convolution(
+        self, node: Node, writer: Writer, pointer: Any, texts: list[str], definitions: dict[str, str]
+    ) -> None:
+        lying = [products.lying(writer, x) for x in node.operands]
+        places = [(offset, strides) for _, offset, strides in lying]
+        written = convolution.convolution(f"kernel{len(texts)}", node, places)
+        texts.append(written.text())
+        definitions |= written.writer.definitions
+        given = [pointer(base) if isinstance(base, Node) else base for base, _, _ in lying]
+        arguments = [pointer(node), *given, writer.put("load ptr, ptr %table")]
+        writer.say(f"call void @kernel{len(texts) - 1}({', '.join(f'ptr {argument}' for argument in arguments)})")
+        self.scratch = max(self.scratch, written.scratch_bytes)
+        self.counts["convolutions"] += 1
 
     # ---- where it lies
 
@@ -389,6 +407,7 @@ class Executable:
             operations=len(self.nodes),
             kernels=self.counts["kernels"],
             products=self.counts["products"],
+            convolutions=self.counts["convolutions"],
             interpreted=[step.node.op for step in self.steps if step.node is not None],
             temporary_bytes=self.arena.nbytes,
             code_bytes=0 if self.code is None else self.code.nbytes,

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy
 
-from tapegrad.compile import llvm, products
+from tapegrad.compile import convolution, llvm, products
 from tapegrad.compile.calling import Entry, Leaf, Result
 from tapegrad.compile.elementary import Writer
 from tapegrad.compile.fusion import Fusion, Group, is_splat, view_of
@@ -49,6 +49,7 @@ class Report:
     kernels: int
     products: int
     loops: int  # each of which has a body, whose own operations count once
+    convolutions: int
     interpreted: list[str]  # the operations that NumPy executes
     temporary_bytes: int
     code_bytes: int
@@ -160,7 +161,7 @@ class Executable:
         self.steps: list[Step] = []
         self.slots: dict[int, int] = {}  # the place of a node's address in the table
         self.scratch = 0
-        self.counts = {"kernels": 0, "products": 0}
+        self.counts = {"kernels": 0, "products": 0, "convolutions": 0}
         self.loops: dict[int, Repeating] = {}
         texts: list[str] = []
         definitions: dict[str, str] = {}
@@ -234,6 +235,9 @@ class Executable:
         node = group.nodes[0]
         if node.op == "scan":
             return self._write_loop(self.loops[id(node)], writer, texts, pointer)
+        if convolution.supported(node):
+            self._write_convolution(node, writer, pointer, texts, definitions)
+            return True
         if node.op != "matmul":
             return False
         done = products.product(writer, node, pointer)
@@ -250,6 +254,20 @@ class Executable:
 
         texts.append(loop.write(f"loop{len(texts)}", writer, lying, self._slot))
         return True
+
+    def _write_convolution(
+        self, node: Node, writer: Writer, pointer: Any, texts: list[str], definitions: dict[str, str]
+    ) -> None:
+        lying = [products.lying(writer, x) for x in node.operands]
+        places = [(offset, strides) for _, offset, strides in lying]
+        written = convolution.convolution(f"kernel{len(texts)}", node, places)
+        texts.append(written.text())
+        definitions |= written.writer.definitions
+        given = [pointer(base) if isinstance(base, Node) else base for base, _, _ in lying]
+        arguments = [pointer(node), *given, writer.put("load ptr, ptr %table")]
+        writer.say(f"call void @kernel{len(texts) - 1}({', '.join(f'ptr {argument}' for argument in arguments)})")
+        self.scratch = max(self.scratch, written.scratch_bytes)
+        self.counts["convolutions"] += 1
 
     # ---- where it lies
 
@@ -433,6 +451,7 @@ class Executable:
             operations=len(self.nodes) + sum(body.operations for body in bodies),
             kernels=self.counts["kernels"] + sum(body.kernels for body in bodies),
             products=self.counts["products"] + sum(body.products for body in bodies),
+            convolutions=self.counts["convolutions"] + sum(body.convolutions for body in bodies),
             loops=len(self.loops) + sum(body.loops for body in bodies),
             interpreted=[*alone, *[op for body in bodies for op in body.interpreted]],
             temporary_bytes=self.arena.nbytes + sum(body.temporary_bytes for body in bodies),

@@ -9,9 +9,9 @@ from functools import cache
 from typing import Any
 
 from tapegrad.compile import llvm
-from tapegrad.compile.elementary import Writer
+from tapegrad.compile.elementary import Writer, literal
 from tapegrad.compile.fusion import KINDS, contiguous, is_splat, view_of
-from tapegrad.compile.symbol import Node
+from tapegrad.compile.symbol import Node, number_of
 
 # So many products of a stack become calls one after the other; more are left to NumPy, which loops.
 MOST_CALLS = 64
@@ -38,6 +38,19 @@ def matrices(node: Node) -> tuple[Node, int, tuple[int, ...], tuple[int, ...]] |
     if view is None:  # it was moved, so that it lies as it should
         view = (node, 0, contiguous(node.shape))
     return None if is_splat(view[0]) else (view[0], view[1], node.shape, view[2])
+
+
+def lying(w: Writer, node: Node) -> tuple[Node | str, int, tuple[int, ...]]:
+    """Where an operand's numbers are: the node whose memory holds them, or where a constant is, an offset and strides;
+    a number that is known is there once."""
+    if is_splat(node):
+        return (
+            constant(w, KINDS[str(node.dtype)], literal(number_of(node), KINDS[str(node.dtype)])),
+            0,
+            (0,) * len(node.shape),
+        )
+    base, offset, _, strides = matrices(node)  # type: ignore[misc]
+    return base, offset, strides
 
 
 def leading(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[str, int] | None:

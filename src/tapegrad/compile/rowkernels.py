@@ -192,6 +192,7 @@ class RowKernel:
         self.allocated: list[str] = []
         self._start_totals()
         self.index: list[str] = []
+        self.stores_now: list[str] = []  # of the vectors that are computed together
         self._loop_over_rows(0)
         self._end_totals()
         w.say("ret void")
@@ -424,6 +425,9 @@ class RowKernel:
             for k in range(several):
                 here = at if k == 0 else w.put(f"add i64 {at}, {k * lanes}")
                 self._vector(here, None, sums, stores, kept, accumulators, k)
+            # after all loads: one that follows a store to the same place of another page waits for it
+            w.lines += self.stores_now
+            self.stores_now = []
             following = w.put(f"add i64 {at}, {step}")
             w.say(f"store i64 {following}, ptr {place}")
             more = w.put(f"icmp sle i64 {following}, {limit}")
@@ -572,7 +576,7 @@ class RowKernel:
         value = self._as_memory(value, node)
         pointer = w.put(f"getelementptr {memory}, ptr {row}, i64 {self.at}")
         if self.mask is None:
-            w.say(f"store {kind} {value}, ptr {pointer}, align {BYTES[element]}")
+            self.stores_now.append(f"store {kind} {value}, ptr {pointer}, align {BYTES[element]}")
             return
         name = f"llvm.masked.store.v{lanes}{self._mark(memory)}.p0"
         flags = f"<{lanes} x i1>"

@@ -69,7 +69,11 @@ def summarise(measurement: Measurement, others: Mapping[str, Number] | None = No
 
 
 def _lacks_tool(measurement: Measurement) -> list[str]:
-    counted = {"memory": measurement.memory, "instructions": measurement.instructions}
+    counted = {
+        "memory": measurement.memory,
+        "instructions": measurement.instructions,
+        "device_work": measurement.device_work,
+    }
     return [name for name, part in counted.items() if part is not None and part.lacks_tool]
 
 

@@ -393,6 +393,7 @@ def measured(cell: Cell, result: Result) -> Measurement:
         tape=result.tape,
         memory=result.memory,
         accuracy=result.accuracy,
+        device_work=result.device_work,
         operations=result.operations,
         flops=result.flops,
         bytes=result.bytes,

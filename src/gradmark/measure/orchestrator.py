@@ -388,7 +388,9 @@ class Orchestrator:
             self.usual[cell.id] = result.usual
         if result.iteration_ns is not None:
             self.iterations_ns[cell.id] = result.iteration_ns
-        if (self.settings.shared_cache or not _is_on_cpu(cell)) and result.first_call_ns is not None:  # what is timed will find it on disk
+        if (
+            self.settings.shared_cache or not _is_on_cpu(cell)
+        ) and result.first_call_ns is not None:  # what is timed will find it on disk
             self.first_calls[cell.id] = result.first_call_ns
 
     def _add(self, event: Event) -> None:

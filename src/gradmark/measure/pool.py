@@ -134,11 +134,14 @@ class Pool:
         """Ends everything that still runs; nothing is begun any more."""
         self.closed = True
         with self.lock:
-            homes = [*(home for home, _ in self.nurseries.values()), *(home for home, _ in self.residents.values())]
+            nurseries = [home for home, _ in self.nurseries.values()]
+            residents = [home for home, _ in self.residents.values()]
             self.nurseries.clear()
             self.residents.clear()
-        for home in homes:
-            home.close()
+        for each in nurseries:
+            each.close()
+        for one in residents:
+            one.close()
         process.end_all()
         if self.cache is not None:
             self.cache.cleanup()

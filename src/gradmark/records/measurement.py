@@ -67,7 +67,9 @@ class DeviceWork(Record, frozen=True, kw_only=True):
     copied_bytes: Amount | None = None
     busy_ns: Amount | None = None  # in which at least one kernel or copy ran
     apart_kernels: Amount | None = None  # of forward and then backward, where the engine has both
-    reason: str | None = None  # why there are no numbers
+    read_bytes: Work | None = None  # of the inputs, which no engine can do without reading
+    moved_bytes: Work | None = None  # these, and the gradients that must be written
+    reason: str | None = None  # why nothing was counted
     lacks_tool: bool = False  # because a tool is missing or failed
 
 

@@ -226,7 +226,7 @@ def _rate(declared: Literal["operations", "flops", "bytes"]) -> tuple[Read, Why]
 def _on_device(name: str, missing: str) -> tuple[Read, Why]:
     """A phase that only rows on a device have."""
 
-    def why(m: Measurement, known: Numbers) -> str:
+    def why(m: Measurement, _known: Numbers) -> str:
         return missing if is_on_device(m) else "only a row on a device has it"
 
     return lambda _m, known: known.get(name), why
@@ -261,7 +261,7 @@ def _uncounted(m: Measurement, _known: Numbers) -> str:
 
 def _busy(m: Measurement, known: Numbers) -> Number | None:
     """Of the time of an iteration, back to back, the part in which the device works."""
-    busy_ns, hot = m.device_work and m.device_work.busy_ns, known.get("hot")
+    busy_ns, hot = m.device_work.busy_ns if m.device_work is not None else None, known.get("hot")
     if busy_ns is None or hot is None or hot.value <= 0:
         return None
     return Number(value=min(1.0, busy_ns / hot.value), calm=hot.calm)
@@ -272,9 +272,16 @@ def roof(m: Measurement, kind: str) -> float | None:
     return max((sample.roofs[kind] for sample in m.samples if kind in sample.roofs), default=None)
 
 
+def _work_of_roof(m: Measurement, kind: Literal["bytes", "flops"]) -> float | None:
+    """What must be done in an iteration, whoever does it."""
+    if kind == "bytes":
+        return m.device_work.moved_bytes if m.device_work is not None else None
+    return m.flops
+
+
 def _share_of_roof(kind: Literal["bytes", "flops"]) -> tuple[Read, Why]:
     def read(m: Measurement, known: Numbers) -> Number | None:
-        count, highest, cold = getattr(m, kind), roof(m, kind), known.get("cold")
+        count, highest, cold = _work_of_roof(m, kind), roof(m, kind), known.get("cold")
         if not count or not highest or cold is None or cold.value <= LEAST_NS:
             return None
         return Number(value=1e9 * count / cold.value / highest, calm=cold.calm)
@@ -282,8 +289,8 @@ def _share_of_roof(kind: Literal["bytes", "flops"]) -> tuple[Read, Why]:
     def why(m: Measurement, known: Numbers) -> str:
         if not is_on_device(m):
             return "only a row on a device has it"
-        if getattr(m, kind) is None:
-            return f"the workload does not declare its {kind}"
+        if not _work_of_roof(m, kind):
+            return f"nobody knows the {kind} that it must take"
         what = "copy" if kind == "bytes" else "product"
         return "no process gave a time" if "cold" not in known else f"no {what} could be timed on this device"
 
@@ -402,17 +409,20 @@ REGISTRY: tuple[Metric, ...] = (
         *_of_device("copies"), of_device=True, rank=11, plural=True, part="device_work",
     ),
     Metric(
-        "copied_bytes", "copied", "bytes", "bytes of these copies", *_of_device("copied_bytes"), of_device=True, rank=11,
-        part="device_work",
+        "copied_bytes", "copied", "bytes", "bytes of these copies", *_of_device("copied_bytes"), of_device=True,
+        rank=11, part="device_work",
     ),
     Metric(
-        "bytes_of_roof", "of copy", "part", "bytes per second, cold, as a part of what a copy reaches on this device",
-        *_share_of_roof("bytes"), better="higher", kinds=("tensor",), of_device=True, rank=6, derivatives=(USUAL_DERIVATIVE,),
+        "bytes_of_roof", "of copy", "part",
+        "reading the inputs and writing the gradients, at the speed of a copy on this device, as a part of cold",
+        *_share_of_roof("bytes"), better="higher", kinds=("tensor",), of_device=True, rank=6,
+        derivatives=(USUAL_DERIVATIVE,),
     ),
     Metric(
         "flops_of_roof", "of product", "part",
         "operations per second, cold, as a part of what a product of this dtype reaches on this device",
-        *_share_of_roof("flops"), better="higher", kinds=("tensor",), of_device=True, rank=6, derivatives=(USUAL_DERIVATIVE,),
+        *_share_of_roof("flops"), better="higher", kinds=("tensor",), of_device=True, rank=6,
+        derivatives=(USUAL_DERIVATIVE,),
     ),
     Metric(
         "spread", "spread", "share", "half of the interval that holds the time", _spread, _no_spread,

@@ -35,8 +35,8 @@ LOOKS_OUTSIDE = 4
 def take_time(job: Job) -> Steps[Result]:
     """One sample: every phase of a cell, in this process."""
     prepared = Prepared(job)
-    if prepared.cell.device != USUAL_DEVICE and (timed := on_device(prepared, job)) is not None:
-        return timed
+    if prepared.cell.device != USUAL_DEVICE and (sampled := on_device(prepared, job)) is not None:
+        return sampled
     session, settings = prepared.session, job.settings
     failed = check(prepared, job)
     if failed is not None:

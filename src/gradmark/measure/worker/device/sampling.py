@@ -9,7 +9,7 @@ from typing import Any
 from gradmark import units
 from gradmark.engines.protocol import DeviceTimer
 from gradmark.measure.job import Job, Result
-from gradmark.measure.worker.check import check
+from gradmark.measure.worker.check import check, examine, wrong
 from gradmark.measure.worker.device.stopwatch import Samples, Stopwatch
 from gradmark.measure.worker.prepared import Prepared
 from gradmark.measure.worker.timer import STEADY, WARM_UP_BLOCKS, nothing
@@ -39,13 +39,16 @@ def take_time(prepared: Prepared, job: Job, timer: DeviceTimer) -> Result:
         taken[name] = watch.cold(calls, before, least, max(least, MOST_SAMPLES), PHASE_S)
     whole = taken["total"] if "total" in taken else taken["primal"]
     hot = watch.hot(iteration, settings.block_ns, least)
-    replayed = None
-    if session.replay is not None and "total" in taken:
-        replayed = watch.cold((session.replay(),), nothing, least, max(least, MOST_SAMPLES), PHASE_S)
-    failed = _late(watch, whole) or check(prepared, job)
+    failed = _late(whole) or check(prepared, job)
     if failed is not None:
         return failed
     late_ns = min(watch.waited_late_ns(iteration, session.synchronize) for _ in range(LOOKS))
+    replayed = None
+    if session.replay is not None and "total" in taken and (replay := _captured(session.replay)) is not None:
+        replayed = watch.cold((replay,), nothing, least, max(least, MOST_SAMPLES), PHASE_S)
+        timer.synchronize()
+        if (judged := result_of_replay(prepared, job)) is not None:
+            return judged
     clocks = [{DEVICE: samples.clock_ns} for samples in taken.values()]
     reference = {DEVICE: job.pilots.get(DEVICE, reference_of(clocks)[DEVICE])}
 
@@ -70,6 +73,24 @@ def take_time(prepared: Prepared, job: Job, timer: DeviceTimer) -> Result:
         roofs=dict(timer.roofs(prepared.dtype)),
     )
     return Result(sample=sample)
+
+
+def _captured(replay: Callable[[], Call]) -> Call | None:
+    """The call that replays an iteration; None if it cannot be captured: one that waits for the device cannot."""
+    try:
+        return replay()
+    except Exception:  # whatever an engine raises at that
+        return None
+
+
+def result_of_replay(prepared: Prepared, job: Job) -> Result | None:
+    """A result if what a replay left is wrong."""
+    if job.reference is None or not prepared.differentiates:
+        return None
+    _, judged, words = examine(prepared, job)
+    if judged is not None and judged.relative_error <= judged.tolerance:
+        return None
+    return Result(status="wrong-gradient", message=f"replayed, {wrong(prepared, words)}", accuracy=judged)
 
 
 def calls_of(prepared: Prepared) -> dict[str, tuple[tuple[Call, ...], Call]]:
@@ -101,13 +122,13 @@ def _warm_up(calls: Sequence[Call], timer: DeviceTimer) -> float:
     return timer.host_ns() - begin_ns
 
 
-def _late(watch: Stopwatch, whole: Samples) -> Result | None:
+def _late(whole: Samples) -> Result | None:
     """A result if the device goes on after the mark behind the calls: what was timed is not the work."""
     least_ns = min(whole.device_ns)
-    if watch.late_ns <= LATE_NS or watch.late_ns <= LATE_SHARE * least_ns:
+    if whole.late_ns <= LATE_NS or whole.late_ns <= LATE_SHARE * least_ns:
         return None
     return Result(
         status="untimed-work",
-        message=f"the device works for {units.time(watch.late_ns)} beyond the {units.time(least_ns)} that its clock "
+        message=f"the device works for {units.time(whole.late_ns)} beyond the {units.time(least_ns)} that its clock "
         "says: the work is queued where the mark behind it does not wait for it; give the session a `queue`",
     )

@@ -6,6 +6,7 @@ still writing. So what is timed is the device at work, not the host that is slow
 for each sample: the mark before the work was not reached when the last call had returned.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
@@ -37,6 +38,7 @@ class Samples:
     host_ns: list[float] = field(default_factory=list)
     clock_ns: list[tuple[float, float]] = field(default_factory=list)
     iterations: int = 1
+    late_ns: float = math.inf  # how long the device went on after the mark behind the calls, at least
 
     @property
     def longer_ns(self) -> list[float]:
@@ -45,13 +47,14 @@ class Samples:
 
 
 class Stopwatch:
-    """Times calls on one device. `late_ns` is how long the device went on after the mark behind the calls, at least."""
+    """Times calls on one device."""
 
     def __init__(self, timer: DeviceTimer, queue: OwnQueue | None = None) -> None:
         self.timer = timer
         self.queue = queue
         self.flushes = 1
-        self.late_ns = 0.0
+        self.late_ns = 0.0  # of the last sample
+        self.was_ahead = False  # the host, in the last sample
         self.host_empty_ns = self.device_empty_ns = 0.0
         empty = [self._once((nothing,), nothing) for _ in range(EMPTY_CALLS)]
         self.host_empty_ns = min(host for _, host, _ in empty)
@@ -70,6 +73,7 @@ class Stopwatch:
                 device_ns, host_ns, flush_ns = self._ahead(calls, before)
                 samples.device_ns.append(device_ns)
                 samples.host_ns.append(host_ns)
+                samples.late_ns = min(samples.late_ns, self.late_ns)
                 flushes_ns.append((flush_ns, flush_ns))
             last, clock = clock, timer.clock_ns()
             # Where nobody knows the clock, the flush is fixed work that tells a slow device from a fast one.

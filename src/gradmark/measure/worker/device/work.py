@@ -23,10 +23,15 @@ KEPT = 0.3
 def device_work(prepared: Prepared, timer: DeviceTimer) -> DeviceWork:
     """What one iteration asks for."""
     session = prepared.session
+    sizes = [getattr(x, "nbytes", 8) for x in prepared.inputs]
+    read_bytes = float(sum(sizes))
+    written_bytes = float(sum(sizes[place] for place in prepared.active)) if prepared.differentiates else 0.0
     prepared.iterate()
     counted = timer.count(_all(prepared.calls(session)))
     if isinstance(counted, str):
-        return DeviceWork(reason=counted, lacks_tool=True)
+        return DeviceWork(
+            read_bytes=read_bytes, moved_bytes=read_bytes + written_bytes, reason=counted, lacks_tool=True
+        )
     apart = None
     if session.forward is not None and session.backward is not None:
         both = timer.count(_all((session.forward, session.backward)))
@@ -37,6 +42,8 @@ def device_work(prepared: Prepared, timer: DeviceTimer) -> DeviceWork:
         copied_bytes=counted.copied_bytes,
         busy_ns=counted.busy_ns,
         apart_kernels=apart,
+        read_bytes=read_bytes,
+        moved_bytes=read_bytes + written_bytes,
     )
 
 

@@ -5,6 +5,7 @@ and nothing else takes any time. Results are tapegrad's. Engines with faults are
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,15 +32,15 @@ class Kernel:
 
 
 class VirtualDevice:
-    """A device with one queue and a virtual clock; a `DeviceTimer`.
+    """A device with a virtual clock, a queue in which marks are put, and another one; a `DeviceTimer`."""
 
-    slow: from when to when, on the virtual clock, it is throttled, and by what factor.
-    """
+    flush_ns = 60_000.0
+    # At the end of each period it is throttled for so long, and everything takes so many times as long.
+    period_ns, throttled_ns, factor = math.inf, 0.0, 1.0
+    copied_per_s = 1e12
 
-    def __init__(self, flush_ns: float = 60_000.0, slow: tuple[float, float, float] = (0.0, 0.0, 1.0)) -> None:
-        self.flush_ns = flush_ns
-        self.slow = slow
-        self.now_ns = self.free_ns = 0.0
+    def __init__(self) -> None:
+        self.now_ns = self.free_ns = self.own_free_ns = 0.0
         self.warm: set[str] = set()  # kernels whose numbers are in the cache
         self.ran: list[tuple[float, float]] = []
         self.copied_bytes: list[int] = []
@@ -47,11 +48,15 @@ class VirtualDevice:
 
     # --- as engines use it
 
-    def launch(self, kernel: Kernel) -> None:
-        """Queues a kernel, which runs when all before it have."""
+    def launch(self, kernel: Kernel, *, own: bool = False) -> None:
+        """Queues a kernel, which runs when all before it in its queue have."""
         self.now_ns += kernel.launch_ns
-        self._run(kernel.hot_ns if kernel.name in self.warm else kernel.cold_ns)
+        self._run(kernel.hot_ns if kernel.name in self.warm else kernel.cold_ns, own=own)
         self.warm.add(kernel.name)
+
+    def join(self) -> None:
+        """The queue of the marks waits for the other one."""
+        self.free_ns = max(self.free_ns, self.own_free_ns)
 
     def replay(self, kernels: Sequence[Kernel], launch_ns: float) -> None:
         """Queues kernels that were captured, for the price of one launch."""
@@ -79,14 +84,17 @@ class VirtualDevice:
 
         return DeviceMemory(lambda: self.alive_bytes, reset, lambda: self.peak_bytes, lambda: self.allocations)
 
-    def _run(self, taken_ns: float) -> None:
-        begin = max(self.now_ns, self.free_ns)
-        self.free_ns = begin + taken_ns * self._factor(begin)
-        self.ran.append((begin, self.free_ns))
+    def _run(self, taken_ns: float, *, own: bool = False) -> None:
+        begin = max(self.now_ns, self.own_free_ns if own else self.free_ns)
+        end = begin + taken_ns * self._factor(begin)
+        if own:
+            self.own_free_ns = end
+        else:
+            self.free_ns = end
+        self.ran.append((begin, end))
 
     def _factor(self, at_ns: float) -> float:
-        begin, end, factor = self.slow
-        return factor if begin <= at_ns < end else 1.0
+        return self.factor if math.fmod(at_ns, self.period_ns) >= self.period_ns - self.throttled_ns else 1.0
 
     # --- as the laboratory uses it
 
@@ -114,15 +122,15 @@ class VirtualDevice:
 
     def synchronize(self) -> None:
         """The host waits."""
-        self.now_ns = max(self.now_ns, self.free_ns)
+        self.now_ns = max(self.now_ns, self.free_ns, self.own_free_ns)
 
     def clock_ns(self) -> float:
         """Of the device at this moment."""
         return CYCLES_NS * self._factor(self.now_ns)
 
     def roofs(self, dtype: str) -> Mapping[RoofKind, float]:  # noqa: ARG002
-        """Round numbers."""
-        return {"bytes": 1e12, "flops": 1e13}
+        """A round number, and another."""
+        return {"bytes": self.copied_per_s, "flops": 1e13}
 
     def count(self, call: Callable[[], Any]) -> DeviceCounts | str:
         """What ran meanwhile."""
@@ -140,9 +148,10 @@ class Virtual:
     """tapegrad's results at the costs of a virtual device: forward three kernels, backward six."""
 
     name = "virtual"
-    forward_kernels: tuple[Kernel, ...] = tuple(Kernel(f"forward {k}", 20_000.0, 10_000.0) for k in range(3))
-    backward_kernels: tuple[Kernel, ...] = tuple(Kernel(f"backward {k}", 30_000.0, 20_000.0) for k in range(6))
+    forward_kernels: tuple[Kernel, ...] = tuple(Kernel(f"forward {k}", 20_000.0, 15_000.0) for k in range(3))
+    backward_kernels: tuple[Kernel, ...] = tuple(Kernel(f"backward {k}", 30_000.0, 25_000.0) for k in range(6))
     graph_launch_ns = 5_000.0
+    own_queue = False  # whether kernels are queued where marks are not
     retained_bytes, temporary_bytes, leaked_bytes = 1_000, 500, 0
 
     def __init__(self) -> None:
@@ -166,7 +175,7 @@ class Virtual:
 
         def ask(kernels: Sequence[Kernel], call: Callable[[], Any]) -> Any:
             for kernel in kernels:
-                device.launch(kernel)
+                device.launch(kernel, own=self.own_queue)
             return call()
 
         def forward() -> Any:

@@ -89,6 +89,15 @@ def ulps(number: float) -> str:
     return f"{number:.1e} ulp" if math.isfinite(number) and abs(number) >= 1e6 else f"{count(number)} ulp"
 
 
+def part(share: float) -> str:
+    """A part of a whole.
+
+    >>> part(0.872)
+    '87 %'
+    """
+    return f"{100 * share:.0f} %" if math.isfinite(share) and abs(share) < 1e6 else f"{100 * share:.1e} %"
+
+
 def within(share: float) -> str:
     """How far a number may lie from the truth, to either side.
 
@@ -130,6 +139,7 @@ FORMS: Mapping[str, Callable[[float], str]] = {
     "ratio": times,
     "ulp": ulps,
     "relative": "{:.1e}".format,
+    "part": part,
 }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from gradmark.analyse import devices
 from gradmark.analyse.calm import share_of_calm_blocks
 from gradmark.records import Cell, Code, DerivativeName, Measurement, Number, Summary, Warning, metric, times
 from gradmark.records.derivative import FACTS, USUAL_DERIVATIVE
@@ -43,7 +44,7 @@ def summarise(measurement: Measurement, others: Mapping[str, Number] | None = No
     numbers = metric.numbers(measurement, others)
     warnings = [*measurement.warnings, *(warning for sample in measurement.samples for warning in sample.warnings)]
     if measurement.status == "ok":
-        warnings += times.warnings(measurement)
+        warnings += [*times.warnings(measurement), *devices.verdicts(measurement, numbers)]
     shown = of_row(numbers)
     phase = next((name for name in OF_ROW if name in numbers), None)
     steady, calm = is_steady(shown), shown is None or shown.calm
@@ -69,7 +70,11 @@ def summarise(measurement: Measurement, others: Mapping[str, Number] | None = No
 
 
 def _lacks_tool(measurement: Measurement) -> list[str]:
-    counted = {"memory": measurement.memory, "instructions": measurement.instructions}
+    counted = {
+        "memory": measurement.memory,
+        "instructions": measurement.instructions,
+        "device_work": measurement.device_work,
+    }
     return [name for name, part in counted.items() if part is not None and part.lacks_tool]
 
 

@@ -4,6 +4,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from gradmark.commands.measuring import Invocation, MeasuringCommand, measuring, orchestrating
 from gradmark.commands.options import HOW
@@ -31,18 +32,23 @@ def command(keyword: str | None, verbs: bool, as_json: bool, pairs: int, invocat
     from gradmark.gate.configuration import Configuration
     from gradmark.report.escaping.json import document
     from gradmark.revisions import contest
-    from gradmark.revisions.audit import audit, places, row_of
+    from gradmark.revisions.audit import audit, audit_devices, places, row_of
+    from gradmark.revisions.device_faults import DEVICE_FAULTS
     from gradmark.revisions.faults import FAULTS
 
     faults = [fault for fault in FAULTS if keyword is None or keyword in fault.what]
-    if not faults:
-        raise SelectionError(f"no fault has {keyword!r} in its description: {'; '.join(f.what for f in FAULTS)}")
+    on_device = [fault for fault in DEVICE_FAULTS if keyword is None or keyword in fault.what]
+    if not (faults or (on_device and not verbs)):
+        known = "; ".join(fault.what for fault in [*FAULTS, *DEVICE_FAULTS])
+        raise SelectionError(f"no fault has {keyword!r} in its description: {known}")
     if verbs:
         sys.exit(on_every_verb(faults, pairs, as_json))
-    cells = contest.both_sides([row_of(fault) for fault in faults])
+    cells = [*contest.both_sides([row_of(fault) for fault in faults]), *(fault.cell for fault in on_device)]
     settings = contest.settings_of(invocation.settings, pairs)
     with orchestrating(invocation, lambda: invocation.plan_of_cells(cells, settings), places()) as (orchestrator, _):
         done = audit(orchestrator, Configuration(), pairs, faults)
+        planted = [*done.planted, *audit_devices(orchestrator, on_device)]
+        done = msgspec.structs.replace(done, planted=planted)
         orchestrator.finish()
     if as_json:
         say_document(document(done), "json")

@@ -16,6 +16,8 @@ DEFAULT_ENGINE = "tapegrad"
 # while their interval is wide and the run has taken less than so many seconds for each of its cells.
 PROCESSES, MOST_PROCESSES, BLOCKS, CELL_S = 9, 60, 10, 2.0
 PROCESSES_OF_FULL, MOST_PROCESSES_OF_FULL, BLOCKS_OF_FULL, CELL_S_OF_FULL = 15, 60, 20, 8.0
+# On a device: a round of all rows of an engine is a process. Six give an interval of 95 %.
+DEVICE_PROCESSES, DEVICE_PROCESSES_OF_FULL = 3, 6
 
 
 def _text(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str:
@@ -187,6 +189,7 @@ def settings_of(
     return Settings(
         processes=processes or (PROCESSES_OF_FULL if full else PROCESSES),
         most_processes=processes or (MOST_PROCESSES_OF_FULL if full else MOST_PROCESSES),
+        device_processes=processes or (DEVICE_PROCESSES_OF_FULL if full else DEVICE_PROCESSES),
         cell_s=CELL_S_OF_FULL if full else CELL_S,
         blocks=BLOCKS_OF_FULL if full else BLOCKS,
         timeout_s=timeout,

@@ -14,10 +14,11 @@ import numpy as np
 from scipy.sparse import coo_array
 
 from gradmark.engines.functional import MODES, function_of
-from gradmark.engines.jax import LIBRARY, Jax, configure, device_name, operations
+from gradmark.engines.jax import LIBRARY, Jax, configure, device_name, operations, use
 from gradmark.engines.protocol import Capabilities, Derivative, Session
 from gradmark.errors import UnsupportedError
 from gradmark.records import DerivativeName, Param, Sparsity
+from gradmark.records.cell import USUAL_DEVICE
 from gradmark.records.derivative import FACTS
 from gradmark.workloads.workload import Workload
 
@@ -36,13 +37,13 @@ class Asdex(Jax):
         return Capabilities(
             kinds=("scalar", "tensor"),
             dtypes=("float32", "float64"),
-            devices=(device_name(jax.default_backend()),),
+            devices=(USUAL_DEVICE,),
             derivatives={**{name: MODES[name] for name in DENSE}, **SPARSE},
             compiled=True,
             caches=True,
         )
 
-    def prepare(
+    def prepare(  # type: ignore[override]  # on the CPU only
         self,
         workload: Workload,
         inputs: Sequence[Any],
@@ -53,6 +54,7 @@ class Asdex(Jax):
         """Pattern and colours once; one compiled function for all entries."""
         if FACTS[derivative.name].form != "sparse":
             return super().prepare(workload, inputs, params, derivative=derivative)
+        use(USUAL_DEVICE)
         scalar = workload.kind == "scalar"
         self.refuse((workload.count(params) or 0) if scalar else 0)
         active = workload.active(inputs)

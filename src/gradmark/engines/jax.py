@@ -1,11 +1,16 @@
 """JAX: jitted (`jax`), and operation by operation (`jax:eager`).
 
-Every call waits for its result, as a loop with `block_until_ready` does: else what is timed is the queueing of work.
+On the CPU every call waits for its result, as a loop with `block_until_ready` does: else what is timed is the queueing
+of work. On a GPU no call waits: the device's own clock says when it is done. XLA queues its work on streams that nobody
+else can name; the one on which marks are put is told to wait for a result, as consumers of DLPack are.
 """
 
+import glob
+import importlib.util
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from dataclasses import replace
+from functools import cache, partial
 from types import ModuleType
 from typing import Any
 
@@ -15,9 +20,10 @@ import numpy as np
 
 from gradmark.engines.composed import composed, same_names
 from gradmark.engines.functional import MODES, Asked, Library, asked_of, takes_transforms
-from gradmark.engines.protocol import Capabilities, Derivative, Session, namespace
+from gradmark.engines.protocol import Capabilities, Derivative, DeviceMemory, OwnQueue, Session, namespace
 from gradmark.errors import UnsupportedError
 from gradmark.records import Param, TapeSize
+from gradmark.records.cell import USUAL_DEVICE
 from gradmark.records.derivative import USUAL_DERIVATIVE
 from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS, TENSOR_FUNCTIONS
 from gradmark.workloads.workload import Workload
@@ -28,6 +34,8 @@ MOST_JITTED, MOST_EAGER = 2500, 50
 # Beyond this many, forward is the value alone and backward is derived: a residual of each operation is a result of the
 # compiled forward, and XLA takes seconds for a hundred results, minutes for a thousand.
 MOST_SPLIT = 50
+# Of CUDA, as consumers of DLPack name it.
+LEGACY_STREAM = 1
 PLANES = ("NCHW", "OIHW", "NCHW")
 
 
@@ -111,6 +119,25 @@ def device_name(platform: str) -> str:
     return "rocm" if "rocm" in version.lower() else "cuda"
 
 
+@cache  # asked for each row
+def devices() -> tuple[str, ...]:
+    """Where JAX computes here. CUDA's plugin is not started for that: it would take each worker seconds."""
+    plugin = any(importlib.util.find_spec(f"jax_cuda{version}_plugin") for version in (12, 13))
+    allowed = jax.config.jax_platforms
+    if plugin and glob.glob("/dev/nvidia[0-9]*") and (not allowed or "cuda" in allowed or "gpu" in allowed):
+        return (USUAL_DEVICE, "cuda")
+    name = device_name(jax.default_backend())
+    return (USUAL_DEVICE,) if name == USUAL_DEVICE else (USUAL_DEVICE, name)
+
+
+def use(device: str) -> None:
+    """From now on arrays are made there. A worker whose rows are on the CPU starts no other backend."""
+    if device != USUAL_DEVICE:
+        jax.config.update("jax_default_device", next(d for d in jax.devices() if device_name(d.platform) == device))
+    elif devices() != (USUAL_DEVICE,):
+        jax.config.update("jax_platforms", USUAL_DEVICE)
+
+
 def configure() -> None:
     """What every session needs."""
     jax.config.update("jax_enable_x64", True)  # float32 stays float32, and float64 is float64
@@ -133,7 +160,7 @@ class Jax:
         return Capabilities(
             kinds=("scalar", "tensor"),
             dtypes=("float32", "float64"),
-            devices=(device_name(jax.default_backend()),),
+            devices=devices(),
             derivatives=MODES,
             compiled=self.jitted,
             caches=self.jitted,
@@ -204,15 +231,19 @@ class Jax:
         inputs: Sequence[Any],
         params: Mapping[str, Param],
         *,
+        device: str = USUAL_DEVICE,
         derivative: Derivative = GRADIENT,
     ) -> Session:
         """Forward gives the value and a function with the residuals, backward calls that; both are jitted."""
         scalar = workload.kind == "scalar"
         count = (workload.count(params) or 0) if scalar else 0
         self.refuse(count)
+        use(device)
+        latest = None if device == USUAL_DEVICE else Latest()
+        wait = jax.block_until_ready if latest is None else latest.keep
         if takes_transforms(workload, derivative):
-            return session_of(*self.derived(workload, inputs, params, derivative), inputs)
-        wait = jax.block_until_ready
+            session = session_of(*self.derived(workload, inputs, params, derivative), inputs, wait)
+            return session if latest is None else on_device(session, latest)
         first, (evaluate, record, propagate, together) = self.functions(workload, inputs, params)
         wanted, active = list(first), workload.active(inputs)
         one = jnp.ones((), dtype=wanted[0].dtype)
@@ -252,7 +283,7 @@ class Jax:
             return y
 
         if self.jitted and count > MOST_SPLIT:
-            return Session(
+            session = Session(
                 primal=primal,
                 forward=primal,
                 total=total,
@@ -261,7 +292,8 @@ class Jax:
                 move=move,
                 device_name=place,
             )
-        return Session(
+            return session if latest is None else on_device(session, latest)
+        session = Session(
             primal=primal,
             forward=forward,
             backward=backward,
@@ -272,12 +304,81 @@ class Jax:
             tape=tape,
             device_name=place,
         )
+        if latest is None:
+            return session
+        jitted = together if self.jitted else None
+        return on_device(session, latest, lambda: temporary_bytes(jitted, wanted))
 
 
-def session_of(asked: Asked, steps: tuple[Callable[..., Any], ...], inputs: Sequence[Any]) -> Session:
+class Latest:
+    """The result of the last call: who waits for it waits for all before."""
+
+    def __init__(self) -> None:
+        self.result: Any = None
+        self.one = jnp.zeros(())
+        self._next = jax.jit(lambda x: x + 1)
+
+    def keep(self, result: Any) -> Any:
+        """In place of waiting."""
+        self.result = result
+        return result
+
+    def wait(self) -> None:
+        """The host waits."""
+        jax.block_until_ready(self.result)
+
+    def join(self) -> None:
+        """CUDA's legacy default stream waits, and the host does not."""
+        first = next((leaf for leaf in jax.tree.leaves(self.result) if jnp.issubdtype(leaf.dtype, jnp.floating)), None)
+        if first is not None:
+            first.__dlpack__(stream=LEGACY_STREAM)
+
+    def empty(self) -> None:
+        """A program that does next to nothing."""
+        self.result = self._next(self.one)
+
+
+def on_device(session: Session, latest: Latest, temporary: Callable[[], int] | None = None) -> Session:
+    """The session of a GPU: nothing waits but `synchronize`.
+
+    temporary: what XLA needs meanwhile, as it planned. Its allocator's own peak cannot be reset.
+    """
+    device = next(iter(latest.one.devices()))
+    if device.memory_stats() is None:
+        counters = None
+    else:
+
+        def alive() -> int:
+            latest.wait()
+            return int(device.memory_stats()["bytes_in_use"])
+
+        def peak() -> int:
+            return alive() + (temporary() if temporary is not None else 0)
+
+        counters = DeviceMemory(alive, lambda: None, peak, lambda: int(device.memory_stats()["num_allocs"]))
+    return replace(
+        session,
+        synchronize=latest.wait,
+        queue=OwnQueue(latest.join, latest.empty) if session.device_name == "cuda" else None,
+        device=counters,
+    )
+
+
+def temporary_bytes(jitted: Any, arguments: Sequence[Any]) -> int:
+    """What a compiled function takes beside its arguments and results."""
+    if jitted is None:
+        return 0
+    return int(jitted.lower(*arguments).compile().memory_analysis().temp_size_in_bytes)
+
+
+def session_of(
+    asked: Asked,
+    steps: tuple[Callable[..., Any], ...],
+    inputs: Sequence[Any],
+    wait: Callable[[Any], Any] = jax.block_until_ready,
+) -> Session:
     """A derivative that is no gradient: one call, with the directions among its arguments."""
     evaluate, compute = steps
-    wait = jax.block_until_ready
     xs = tuple(jnp.array(x, copy=True) for x in asked.points(inputs))
     along = jax.tree.map(jnp.array, asked.along)
     computed: Any = None

@@ -15,6 +15,7 @@ from gradmark.engines.nested import while_loop
 from gradmark.errors import UnsupportedError
 from gradmark.records import Cell, DerivativeName, Param, Sparsity, TapeSize
 from gradmark.records.derivative import FACTS, USUAL_DERIVATIVE
+from gradmark.records.quantities import RoofKind
 from gradmark.workloads.workload import Workload
 
 
@@ -155,6 +156,73 @@ class DeviceMemory:
 
 
 @dataclass(frozen=True)
+class DeviceCounts:
+    """What calls asked of a device, as a profiler saw it."""
+
+    kernels: int
+    kernels_ns: float  # of all kernels, one after another
+    copies: int  # of memory; what fills it is none
+    copied_bytes: int
+    busy_ns: float  # in which at least one kernel, copy or filling ran
+
+
+class DeviceTimer(Protocol):
+    """A device's own clock, its caches and its queue, so that all engines on it are timed alike.
+
+    The laboratory has one for `cuda`. An engine on another device gives its sessions one (`Session.timer`).
+    """
+
+    def host_ns(self) -> float:
+        """The host's clock."""
+        ...
+
+    def mark(self) -> Any:
+        """Queues a mark behind all work so far; the host does not wait."""
+        ...
+
+    def reached(self, mark: Any) -> bool:
+        """Whether the device has come to a mark. The host does not wait."""
+        ...
+
+    def elapsed_ns(self, first: Any, second: Any) -> float:
+        """What passed on the device between two marks. The host waits until it has come to both."""
+        ...
+
+    def flush(self) -> None:
+        """Queues writes of more than the device's caches hold; the host does not wait."""
+        ...
+
+    def synchronize(self) -> None:
+        """The host waits until nothing is left in any queue of the device."""
+        ...
+
+    def clock_ns(self) -> float | None:
+        """What a fixed number of the device's cycles takes at the moment; None where nobody can tell."""
+        ...
+
+    def roofs(self, dtype: str) -> Mapping[RoofKind, float]:
+        """What a copy and a product of this dtype reach here, per second: `bytes` and `flops`, as far as known."""
+        ...
+
+    def count(self, call: Callable[[], Any]) -> DeviceCounts | str:
+        """What a call asks of the device; a string that says why nobody can tell."""
+        ...
+
+
+@dataclass(frozen=True)
+class OwnQueue:
+    """Of an engine that queues its work where nobody else can put a mark.
+
+    join: lets the queue in which marks are put (of CUDA: the legacy default stream) wait for what was asked for last,
+    and does not let the host wait. empty: asks for a program of the same kind that does next to nothing: from the host
+    to the device and back it takes as long as any, and that is taken off.
+    """
+
+    join: Callable[[], None]
+    empty: Callable[[], Any]
+
+
+@dataclass(frozen=True)
 class OwnClock:
     """How an engine is asked for times that it takes itself, in a process that nobody else can time.
 
@@ -191,6 +259,10 @@ class Session:
     computed, if that depends on the function. sparsity: nonzeros and colours of a sparse one. evaluations: of the
     function in one iteration, if a compiled engine can tell.
 
+    timer: gives the clock of a device that the laboratory does not know. queue: of an engine whose work is queued where
+    nobody else can put a mark. replay: captures an iteration as a graph of the device, and gives the call that replays
+    it. On a device calls need not wait for it, and better do not: `synchronize` does.
+
     clock: of an engine that drives another process, which times itself: its phases are timed by that alone.
 
     Only forward, backward, total, primal and phases are timed, so the work must be done there, for the inputs as they
@@ -208,6 +280,9 @@ class Session:
     tape: Callable[[], TapeSize | None] = _nothing
     device: DeviceMemory | None = None
     device_name: str | None = None
+    timer: Callable[[], DeviceTimer] | None = None
+    queue: OwnQueue | None = None
+    replay: Callable[[], Callable[[], Any]] | None = None
     phases: Mapping[str, Callable[[], Any]] = field(default_factory=lambda: _NO_PHASES)
     result: Callable[[], Any] | None = None
     mode: str = ""

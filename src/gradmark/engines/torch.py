@@ -1,4 +1,7 @@
-"""PyTorch: eager (`torch`) and compiled (`torch:compile`), on the CPU and on a CUDA device (`torch:cuda`).
+"""PyTorch: eager (`torch`) and compiled (`torch:compile`), on the CPU and on a CUDA device.
+
+`torch:cuda` is another name of eager PyTorch on a CUDA device, as `--device cuda` has it: baselines and histories have
+it.
 
 Leaves are made once, as the parameters of a model are. Backward is `autograd.grad`, with the graph kept where it is to
 be repeated and without where forward and backward go together.
@@ -21,6 +24,7 @@ from gradmark.engines.functional import MODES, Library, asked_of, takes_transfor
 from gradmark.engines.protocol import Capabilities, Derivative, DeviceMemory, Session, bound, namespace
 from gradmark.errors import UnsupportedError
 from gradmark.records import Param, TapeSize
+from gradmark.records.cell import USUAL_DEVICE
 from gradmark.records.derivative import USUAL_DERIVATIVE
 from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS, TENSOR_FUNCTIONS
 from gradmark.workloads.workload import Workload
@@ -130,23 +134,16 @@ class Torch:
     """Define-by-run; derivatives beyond gradients are those of `torch.func`."""
 
     name = "torch"
-    device = "cpu"
 
     def capabilities(self) -> Capabilities:
         """Scalars are tensors without axes."""
         return Capabilities(
-            kinds=("scalar", "tensor"), dtypes=("float32", "float64"), devices=(self.device,), derivatives=MODES
+            kinds=("scalar", "tensor"), dtypes=("float32", "float64"), devices=devices(), derivatives=MODES
         )
 
     def made(self, f: partial[Any], workload: Workload, params: Mapping[str, Param]) -> Callable[..., Any]:  # noqa: ARG002
         """The function that is called."""
         return f
-
-    def synchronize(self) -> None:
-        """The CPU has nothing to wait for."""
-
-    def counters(self) -> DeviceMemory | None:
-        """The memory of the CPU is the host's."""
 
     def prepare(
         self,
@@ -154,17 +151,20 @@ class Torch:
         inputs: Sequence[Any],
         params: Mapping[str, Param],
         *,
+        device: str = USUAL_DEVICE,
         derivative: Derivative = GRADIENT,
     ) -> Session:
         """Leaves and closures."""
+        synchronize, counters = (_nothing, None) if device == USUAL_DEVICE else on_cuda()
         if takes_transforms(workload, derivative):
-            return self.derived(workload, inputs, params, derivative)
+            session = self.derived(workload, inputs, params, derivative, device)
+            return replace(session, synchronize=synchronize, device=counters)
         active = workload.active(inputs)
         dtype = torch.float64 if workload.kind == "scalar" else None
-        leaves = [torch.tensor(x, dtype=dtype, device=self.device, requires_grad=k in active)
+        leaves = [torch.tensor(x, dtype=dtype, device=device, requires_grad=k in active)
                   for k, x in enumerate(inputs)]  # fmt: skip
         wanted = [leaves[k] for k in active]
-        ops = operations(workload.kind, self.device)
+        ops = operations(workload.kind, device)
         f = self.made(bound(workload, ops, leaves, params), workload, params)
         propagate = torch.autograd.grad
         y: Any = None
@@ -207,7 +207,8 @@ class Torch:
         return Session(
             primal=primal, forward=forward, backward=backward, total=total, gradients=gradients,
             value=lambda: y.detach(), move=move,
-            synchronize=self.synchronize, tape=tape, device=self.counters(), device_name=leaves[0].device.type,
+            synchronize=synchronize, tape=tape, device=counters, device_name=leaves[0].device.type,
+            replay=partial(captured, total) if device != USUAL_DEVICE else None,
         )  # fmt: skip
 
     def refuse(self, workload: Workload, params: Mapping[str, Param]) -> None:
@@ -218,14 +219,19 @@ class Torch:
         return function
 
     def derived(
-        self, workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param], derivative: Derivative
+        self,
+        workload: Workload,
+        inputs: Sequence[Any],
+        params: Mapping[str, Param],
+        derivative: Derivative,
+        device: str,
     ) -> Session:
         """A derivative that is no gradient: one call, with the directions among its arguments."""
         self.refuse(workload, params)
-        fixed = [torch.tensor(x, device=self.device) for x in inputs] if workload.kind == "tensor" else []
-        asked = asked_of(LIBRARY, operations(workload.kind, self.device), workload, inputs, fixed, params, derivative)
-        xs = tuple(torch.tensor(x, device=self.device) for x in asked.points(inputs))
-        along = _on_device(asked.along, self.device)
+        fixed = [torch.tensor(x, device=device) for x in inputs] if workload.kind == "tensor" else []
+        asked = asked_of(LIBRARY, operations(workload.kind, device), workload, inputs, fixed, params, derivative)
+        xs = tuple(torch.tensor(x, device=device) for x in asked.points(inputs))
+        along = _on_device(asked.along, device)
         compute, evaluate = self.transformed(asked.compute), self.transformed(asked.primal)
         computed: Any = None
 
@@ -248,7 +254,7 @@ class Torch:
             primal=primal, total=total, result=lambda: asked.read(_on_host(computed)), move=move, mode=asked.mode,
             gradients=(lambda: asked.read(_on_host(computed))) if is_gradient else None,
             value=(lambda: computed[0]) if is_gradient else None,
-            synchronize=self.synchronize, device=self.counters(), device_name=xs[0].device.type,
+            device_name=xs[0].device.type,
         )  # fmt: skip
 
 
@@ -338,29 +344,47 @@ def bound_again(f: Any, compiled: Callable[..., Any]) -> Callable[[], Any]:
 
 
 class TorchCuda(Torch):
-    """Eager, on the first CUDA device; the device is waited for before a clock is read."""
+    """Eager, on the first CUDA device."""
 
     name = "torch:cuda"
-    device = "cuda"
-
-    def __init__(self) -> None:
-        torch.backends.cudnn.allow_tf32 = False  # else convolutions round float32 to ten bits
 
     def capabilities(self) -> Capabilities:
         """As on the CPU, where there is such a device."""
-        there = torch.cuda.is_available()
+        there = "cuda" in devices()
         absent = "" if there else "torch:cuda found no CUDA device, or this PyTorch is built without CUDA"
-        return replace(super().capabilities(), absent=absent)
+        return replace(super().capabilities(), devices=("cuda",), absent=absent)
 
-    def synchronize(self) -> None:
-        """Waits until all that was launched is done."""
-        torch.cuda.synchronize()
 
-    def counters(self) -> DeviceMemory:
-        """Those of PyTorch's allocator."""
-        return DeviceMemory(
-            alive_bytes=torch.cuda.memory_allocated,
-            reset_peak=torch.cuda.reset_peak_memory_stats,
-            peak_bytes=torch.cuda.max_memory_allocated,
-            allocations=lambda: torch.cuda.memory_stats()["allocation.all.allocated"],
-        )
+def devices() -> tuple[str, ...]:
+    """Where PyTorch computes here. Asking makes no context: NVML counts, where it can."""
+    return (USUAL_DEVICE, "cuda") if torch.backends.cuda.is_built() and torch.cuda.is_available() else (USUAL_DEVICE,)
+
+
+def _nothing() -> None:
+    """The CPU has nothing to wait for."""
+
+
+def on_cuda() -> tuple[Callable[[], None], DeviceMemory]:
+    """What waits for the device, and the counters of PyTorch's allocator."""
+    torch.backends.cudnn.allow_tf32 = False  # else convolutions round float32 to ten bits
+    counters = DeviceMemory(
+        alive_bytes=torch.cuda.memory_allocated,
+        reset_peak=torch.cuda.reset_peak_memory_stats,
+        peak_bytes=torch.cuda.max_memory_allocated,
+        allocations=lambda: torch.cuda.memory_stats()["allocation.all.allocated"],
+    )
+    return torch.cuda.synchronize, counters
+
+
+def captured(total: Callable[[], Any]) -> Callable[[], Any]:
+    """An iteration as a CUDA graph. What it launches is recorded on a stream of its own, after a rehearsal there."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        total()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        total()
+    replay: Callable[[], Any] = graph.replay
+    return replay

@@ -4,7 +4,19 @@ from typing import Literal
 
 from gradmark.engines.protocol import Capabilities
 from gradmark.measure.origins import Origins
-from gradmark.records import Accuracy, Cell, Memory, Record, Sample, Settings, Sparsity, Status, TapeSize, Warning
+from gradmark.records import (
+    Accuracy,
+    Cell,
+    DeviceWork,
+    Memory,
+    Record,
+    Sample,
+    Settings,
+    Sparsity,
+    Status,
+    TapeSize,
+    Warning,
+)
 from gradmark.records.quantities import Amount, Nanoseconds, Whole, Work
 
 Kind = Literal["survey", "try", "inspect", "time", "repeat"]
@@ -74,6 +86,7 @@ class Result(Record, frozen=True, kw_only=True):
     reference: list[tuple[float, float]] | None = None
     expected: Expected | None = None
     usual: Usual | None = None
+    device_work: DeviceWork | None = None
     operations: Whole | None = None
     flops: Work | None = None
     bytes: Work | None = None

@@ -22,8 +22,9 @@ from gradmark.measure.job import Expected, Job, Result, Usual
 from gradmark.measure.plan import Plan
 from gradmark.measure.pool import Pool
 from gradmark.measure.process import Place
-from gradmark.records import FORMAT_VERSION, Cell, Code, Instructions, Measurement, Run, Status
+from gradmark.records import FORMAT_VERSION, Cell, Code, Instructions, Measurement, Run, Settings, Status
 from gradmark.records.agreement import agreed, phase_of_row
+from gradmark.records.cell import USUAL_DEVICE
 from gradmark.records.event import Calibrated, Counted, Event, Finished, GrowingRun, Inspected, Sampled, Stopped
 
 # Larger sizes of what failed like this are not tried.
@@ -150,12 +151,16 @@ class Orchestrator:
         self.inspect()
         self.until_s = self._until_s()
         further = self.settings.most_processes > self.settings.processes
-        self.sample(self.cells, range(self.settings.processes), whole=WHOLE_ROUNDS if further else None)
+        on_cpu = [cell for cell in self.cells if _is_on_cpu(cell)]
+        on_devices = [cell for cell in self.cells if not _is_on_cpu(cell)]
+        self.sample(on_cpu, range(self.settings.processes), whole=WHOLE_ROUNDS if further else None)
         for number in range(self.settings.processes, self.settings.most_processes):
-            open_cells = (unsettled or _disagreeing)(self.run)
+            open_cells = [cell for cell in (unsettled or _disagreeing)(self.run) if _is_on_cpu(cell)]
             if not open_cells or self.grown.finished or time.monotonic() >= self.until_s:
                 break
             self.sample(open_cells, range(number, number + 1), whole=0)
+        # A device repeats itself: what differs between processes is small, and a process takes seconds to begin.
+        self.sample(on_devices, range(self.settings.device_processes))
         if self.settings.instructions:
             self.count()
         self.finish()
@@ -167,7 +172,7 @@ class Orchestrator:
         """When the time of all cells that work is spent; never, if there is no limit."""
         if not self.settings.cell_s:
             return math.inf
-        working = sum(self.measurement(cell).status == "ok" for cell in self.cells)
+        working = sum(self.measurement(cell).status == "ok" for cell in self.cells if _is_on_cpu(cell))
         return time.monotonic() + self.settings.cell_s * working
 
     def finish(self) -> None:
@@ -191,8 +196,10 @@ class Orchestrator:
         groups: dict[tuple[str, ...], list[Cell]] = {}
         # Sizes one after another; all of an engine, if there are engines enough to keep the cores busy with one each.
         one_by_one = self.settings.forked and len({cell.engine for cell in new}) >= environment.cores()
-        for cell in new:
-            groups.setdefault((cell.engine, cell.side, "" if one_by_one else cell.workload), []).append(cell)
+        for cell in new:  # on a device the rows of an engine share a process
+            together = one_by_one or not _is_on_cpu(cell)
+            where = "" if _is_on_cpu(cell) else cell.device
+            groups.setdefault((cell.engine, cell.side, "" if together else cell.workload, where), []).append(cell)
         self.watch(Step("inspection", 0, len(new)))
         number = max((m.inspections for cell in new if (m := self.grown.measurement(cell.id)) is not None), default=0)
         streams = [self._one_after_another(group, failures, number) for group in groups.values()]
@@ -268,6 +275,7 @@ class Orchestrator:
         order = list(turns.values())
         draw = random.Random(f"{self.settings.seed}/{number}")
         draw.shuffle(order)
+        order = _engine_by_engine(order)
         shuffled = [draw.sample(turn, len(turn)) if len(turn) > 1 else turn for turn in order]
         return [turn for turn in shuffled if all(self.measurement(cell).status == "ok" for cell in turn)]
 
@@ -287,7 +295,7 @@ class Orchestrator:
             job = Job(
                 kind="time",
                 cell=cell,
-                settings=self.settings,
+                settings=self.settings if _is_on_cpu(cell) else self._of_device,
                 process=number,
                 reference=self.references.get(cell.id),
                 reference_name="" if accuracy is None else accuracy.reference,
@@ -308,6 +316,11 @@ class Orchestrator:
         for event in events:
             self._add(event)
 
+    @property
+    def _of_device(self) -> Settings:
+        """On one core the threads with which engines feed a device would wait for each other."""
+        return msgspec.structs.replace(self.settings, pin=False)
+
     def _has_reference(self, cell: Cell) -> bool:
         """References are not kept in run files: a resumed run asks for them again. False if the cell does not work."""
         if cell.id in self.references or self.measurement(cell).accuracy is None:
@@ -315,7 +328,7 @@ class Orchestrator:
         return self._inspected_again(cell)
 
     def _inspected_again(self, cell: Cell) -> bool:
-        brief = msgspec.structs.replace(self.settings, memory=False)
+        brief = msgspec.structs.replace(self.settings, memory=False, pin=self.settings.pin and _is_on_cpu(cell))
         result = self.pool.run(Job(kind="inspect", cell=cell, settings=brief))
         if result.status != "ok":
             self._add(_stopped(cell, result))
@@ -375,12 +388,26 @@ class Orchestrator:
             self.usual[cell.id] = result.usual
         if result.iteration_ns is not None:
             self.iterations_ns[cell.id] = result.iteration_ns
-        if self.settings.shared_cache and result.first_call_ns is not None:  # what is timed will find it on disk
+        if (
+            self.settings.shared_cache or not _is_on_cpu(cell)
+        ) and result.first_call_ns is not None:  # what is timed will find it on disk
             self.first_calls[cell.id] = result.first_call_ns
 
     def _add(self, event: Event) -> None:
         self.keep(event)
         self.grown.add(event)
+
+
+def _is_on_cpu(cell: Cell) -> bool:
+    return cell.device == USUAL_DEVICE
+
+
+def _engine_by_engine(turns: Sequence[list[Cell]]) -> list[list[Cell]]:
+    """The same turns, those on a device last: of one engine after another, as they share its process."""
+    on_cpu = [turn for turn in turns if _is_on_cpu(turn[0])]
+    on_devices = [turn for turn in turns if not _is_on_cpu(turn[0])]
+    engines = list(dict.fromkeys(turn[0].engine for turn in on_devices))
+    return on_cpu + sorted(on_devices, key=lambda turn: engines.index(turn[0].engine))
 
 
 def measured(cell: Cell, result: Result) -> Measurement:
@@ -393,6 +420,7 @@ def measured(cell: Cell, result: Result) -> Measurement:
         tape=result.tape,
         memory=result.memory,
         accuracy=result.accuracy,
+        device_work=result.device_work,
         operations=result.operations,
         flops=result.flops,
         bytes=result.bytes,

@@ -1,4 +1,5 @@
-"""The pool: starts workers, each a process of its own: fresh, or forked by a nursery of its engine.
+"""The pool: starts workers, each a process of its own: fresh, or forked by a nursery of its engine. Rows on a device
+share one process for each engine and round, which stays.
 
 In: jobs, from several threads at once if need be. Out: results. What is asked is the orchestrator's to decide.
 """
@@ -10,10 +11,11 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from gradmark.measure import environment, nursery, process
+from gradmark.measure import environment, nursery, process, resident
 from gradmark.measure.job import Job, Result
 from gradmark.measure.process import Place
 from gradmark.records import Settings
+from gradmark.records.cell import USUAL_DEVICE
 
 T = TypeVar("T")
 _Home = tuple[str, str, int, int]  # engine, kind of job, number of the process, and of the thread if several inspect
@@ -36,6 +38,7 @@ class Pool:
         self.lock = threading.Lock()
         self.cache: tempfile.TemporaryDirectory[str] | None = None  # what compilers keep from process to process
         self.nurseries: dict[_Home, tuple[nursery.Nursery, threading.Lock]] = {}
+        self.residents: dict[tuple[str, str, int], tuple[resident.Resident, threading.Lock]] = {}
         self.absent: dict[tuple[str, str], Result] = {}
         self.closed = False
 
@@ -47,7 +50,12 @@ class Pool:
         if self.closed:
             return nursery.ENDED
         place = self.places.get(job.cell.side)
-        result = self._from_nursery(job) if self.forked and place is None else process.run(job, place=place)
+        if place is None and job.cell.device != USUAL_DEVICE and job.kind in ("inspect", "time"):
+            result = self._from_resident(job)
+        elif place is None and self.forked:
+            result = self._from_nursery(job)
+        else:
+            result = process.run(job, place=place)
         if result.absent:
             self.absent[asked] = result
         return result
@@ -108,14 +116,32 @@ class Pool:
         with alone:
             return home.run(job)
 
+    def _from_resident(self, job: Job) -> Result:
+        """What is timed has the device to itself: the processes of other engines are ended first."""
+        key = (job.cell.engine, job.kind, job.process)
+        with self.lock:
+            if job.kind == "time":
+                for other in [known for known in self.residents if known != key]:
+                    self.residents.pop(other)[0].close()
+            if key not in self.residents:
+                self.cache = self.cache or process.cache()
+                self.residents[key] = (resident.Resident(self.settings, self.cache), threading.Lock())
+            home, alone = self.residents[key]
+        with alone:
+            return home.run(job)
+
     def close(self) -> None:
         """Ends everything that still runs; nothing is begun any more."""
         self.closed = True
         with self.lock:
-            homes = [home for home, _ in self.nurseries.values()]
+            nurseries = [home for home, _ in self.nurseries.values()]
+            residents = [home for home, _ in self.residents.values()]
             self.nurseries.clear()
-        for home in homes:
-            home.close()
+            self.residents.clear()
+        for each in nurseries:
+            each.close()
+        for one in residents:
+            one.close()
         process.end_all()
         if self.cache is not None:
             self.cache.cleanup()

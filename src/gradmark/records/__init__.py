@@ -8,7 +8,16 @@ from gradmark.records.budget import Budget
 from gradmark.records.calibration import Calibration
 from gradmark.records.cell import Cell, Kind, Param
 from gradmark.records.derivative import DerivativeName
-from gradmark.records.measurement import Accuracy, Instructions, Measurement, Memory, Sparsity, Status, TapeSize
+from gradmark.records.measurement import (
+    Accuracy,
+    DeviceWork,
+    Instructions,
+    Measurement,
+    Memory,
+    Sparsity,
+    Status,
+    TapeSize,
+)
 from gradmark.records.number import Number
 from gradmark.records.record import Record
 from gradmark.records.run import FORMAT_VERSION, Environment, Run, Settings
@@ -24,6 +33,7 @@ __all__ = [
     "Code",
     "Comparison",
     "DerivativeName",
+    "DeviceWork",
     "Environment",
     "Fit",
     "How",

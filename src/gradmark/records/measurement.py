@@ -59,6 +59,20 @@ class Memory(Record, frozen=True, kw_only=True):
     of_device: bool = False  # the device's memory, not the host's; nothing was taken off
 
 
+class DeviceWork(Record, frozen=True, kw_only=True):
+    """What one iteration asks of a device, counted in a process in which nothing is timed."""
+
+    kernels: Amount | None = None  # launched
+    copies: Amount | None = None  # of memory, between host and device or on the device; what fills memory is none
+    copied_bytes: Amount | None = None
+    busy_ns: Amount | None = None  # in which at least one kernel or copy ran
+    apart_kernels: Amount | None = None  # of forward and then backward, where the engine has both
+    read_bytes: Work | None = None  # of the inputs, which no engine can do without reading
+    moved_bytes: Work | None = None  # these, and the gradients that must be written
+    reason: str | None = None  # why nothing was counted
+    lacks_tool: bool = False  # because a tool is missing or failed
+
+
 class Accuracy(Record, frozen=True, kw_only=True):
     """The derivative against a reference."""
 
@@ -88,6 +102,7 @@ class Measurement(Record, frozen=True, kw_only=True):
     memory: Memory | None = None
     accuracy: Accuracy | None = None
     instructions: Instructions | None = None
+    device_work: DeviceWork | None = None  # of a row on a device; None on the CPU, and in older files
     # As the workload declares: operations of one evaluation, and of tensors what a value with its gradient takes.
     operations: Whole | None = None
     flops: Work | None = None

@@ -3,6 +3,7 @@
 In: a measurement. Out: its numbers by name, and for each that is missing the reason. To add a metric, add an entry.
 """
 
+import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,13 +13,13 @@ from typing import Any, Literal
 
 from gradmark.records import times
 from gradmark.records.budget import Budget
-from gradmark.records.cell import Kind
+from gradmark.records.cell import USUAL_DEVICE, Kind
 from gradmark.records.derivative import BEYOND_GRADIENTS, FACTS, SPARSE_ONES, USUAL_DERIVATIVE, DerivativeName
 from gradmark.records.measurement import Measurement
 from gradmark.records.number import Number, of_row
 from gradmark.records.sample import How, Sample
 
-Unit = Literal["time", "bytes", "count", "share", "ratio", "rate", "flops", "traffic", "relative", "ulp"]
+Unit = Literal["time", "bytes", "count", "share", "ratio", "rate", "flops", "traffic", "relative", "ulp", "part"]
 Numbers = Mapping[str, Number]
 Read = Callable[[Measurement, Numbers], Number | float | None]
 Why = Callable[[Measurement, Numbers], str]
@@ -52,6 +53,7 @@ class Metric:
     stands_in_for: str = ""  # a metric that some engines move by chance: the gate compares this one in its place
     fitted: bool = False  # cost(n) = a + b·n^p over sizes
     phase: bool = False  # timed by itself in blocks
+    of_device: bool = False  # only rows on a device have it
     of_engine: bool = False  # the same for all rows of an engine
     kinds: tuple[Kind, ...] = ("scalar", "tensor")  # of workloads that it says something of
     derivatives: tuple[DerivativeName, ...] = ()  # that it says something of; none: all
@@ -61,7 +63,9 @@ class Metric:
     remark: str = ""  # stands under its title in tables
     plural: bool = False  # whether its title is one
     last: bool = False  # made of other metrics, of its own row or of others, so that they are read first
-    part: Literal["", "memory", "instructions"] = ""  # of a measurement: what a tool counts, which may be missing
+    part: Literal["", "memory", "instructions", "device_work"] = (
+        ""  # of a measurement: what a tool counts, which may be missing
+    )
 
     def is_of(self, derivative: DerivativeName) -> bool:
         """Whether it says anything of such a derivative."""
@@ -216,6 +220,83 @@ def _rate(declared: Literal["operations", "flops", "bytes"]) -> tuple[Read, Why]
     return read, why
 
 
+# --- on a device
+
+
+def _on_device(name: str, missing: str) -> tuple[Read, Why]:
+    """A phase that only rows on a device have."""
+
+    def why(m: Measurement, _known: Numbers) -> str:
+        return missing if is_on_device(m) else "only a row on a device has it"
+
+    return lambda _m, known: known.get(name), why
+
+
+def is_on_device(m: Measurement) -> bool:
+    """Whether its times are those of a device."""
+    return m.cell.device != USUAL_DEVICE
+
+
+def device_phase(name: str, meaning: str, rank: int, missing: str) -> Metric:
+    """The metric of a time that only rows on a device have."""
+    read, why = _on_device(name, missing)
+    return dataclasses.replace(
+        phase(name, meaning, rank), read=read, why_missing=why, budget_name="", fitted=False, of_device=True
+    )
+
+
+def _of_device(field: str) -> tuple[Read, Why]:
+    def read(m: Measurement, _known: Numbers) -> float | None:
+        value: float | None = getattr(m.device_work, field, None)
+        return value
+
+    return read, _uncounted
+
+
+def _uncounted(m: Measurement, _known: Numbers) -> str:
+    if not is_on_device(m):
+        return "only a row on a device has it"
+    return (m.device_work and m.device_work.reason) or "not counted"
+
+
+def _busy(m: Measurement, known: Numbers) -> Number | None:
+    """Of the time of an iteration, back to back, the part in which the device works."""
+    busy_ns, hot = m.device_work.busy_ns if m.device_work is not None else None, known.get("hot")
+    if busy_ns is None or hot is None or hot.value <= 0:
+        return None
+    return Number(value=min(1.0, busy_ns / hot.value), calm=hot.calm)
+
+
+def roof(m: Measurement, kind: str) -> float | None:
+    """What a copy, or a product in the dtype of the row, reached on this device in the same run, per second."""
+    return max((sample.roofs[kind] for sample in m.samples if kind in sample.roofs), default=None)
+
+
+def _work_of_roof(m: Measurement, kind: Literal["bytes", "flops"]) -> float | None:
+    """What must be done in an iteration, whoever does it."""
+    if kind == "bytes":
+        return m.device_work.moved_bytes if m.device_work is not None else None
+    return m.flops
+
+
+def _share_of_roof(kind: Literal["bytes", "flops"]) -> tuple[Read, Why]:
+    def read(m: Measurement, known: Numbers) -> Number | None:
+        count, highest, cold = _work_of_roof(m, kind), roof(m, kind), known.get("cold")
+        if not count or not highest or cold is None or cold.value <= LEAST_NS:
+            return None
+        return Number(value=1e9 * count / cold.value / highest, calm=cold.calm)
+
+    def why(m: Measurement, known: Numbers) -> str:
+        if not is_on_device(m):
+            return "only a row on a device has it"
+        if not _work_of_roof(m, kind):
+            return f"nobody knows the {kind} that it must take"
+        what = "copy" if kind == "bytes" else "product"
+        return "no process gave a time" if "cold" not in known else f"no {what} could be timed on this device"
+
+    return read, why
+
+
 # --- how counts are read
 
 
@@ -300,6 +381,49 @@ REGISTRY: tuple[Metric, ...] = (
     phase("forward", "evaluate and record", 2, _TIME),
     phase("backward", "propagate derivatives through the recording", 1, _TIME),
     phase("total", "value and gradient: forward and then backward", 0, _TIME),
+    device_phase(
+        "cold", "by the device's own clock, its caches flushed before: how long it works on an iteration", 4,
+        "nobody knows this device's clock",
+    ),
+    device_phase(
+        "hot", "by the device's own clock: an iteration of many, back to back", 4, "nobody knows this device's clock",
+    ),
+    device_phase(
+        "host", "until the calls of an iteration return, while the device is still at work", 5,
+        "nobody knows this device's clock",
+    ),
+    device_phase(
+        "replayed", "an iteration as a graph that the device replays, its caches flushed before", 6,
+        "the engine cannot capture an iteration as a graph",
+    ),
+    Metric(
+        "kernels", "launches", "count", "kernels that an iteration launches", *_of_device("kernels"),
+        exact=True, of_device=True, rank=7, plural=True, part="device_work",
+    ),
+    Metric(
+        "busy", "busy", "part", "of the time of an iteration, back to back, the part in which the device works", _busy,
+        _uncounted, better="higher", of_device=True, rank=8,
+    ),
+    Metric(
+        "copies", "copies", "count", "copies of memory in an iteration, on the device or between it and the host",
+        *_of_device("copies"), of_device=True, rank=11, plural=True, part="device_work",
+    ),
+    Metric(
+        "copied_bytes", "copied", "bytes", "bytes of these copies", *_of_device("copied_bytes"), of_device=True,
+        rank=11, part="device_work",
+    ),
+    Metric(
+        "bytes_of_roof", "of copy", "part",
+        "reading the inputs and writing the gradients, at the speed of a copy on this device, as a part of cold",
+        *_share_of_roof("bytes"), better="higher", kinds=("tensor",), of_device=True, rank=6,
+        derivatives=(USUAL_DERIVATIVE,),
+    ),
+    Metric(
+        "flops_of_roof", "of product", "part",
+        "operations per second, cold, as a part of what a product of this dtype reaches on this device",
+        *_share_of_roof("flops"), better="higher", kinds=("tensor",), of_device=True, rank=6,
+        derivatives=(USUAL_DERIVATIVE,),
+    ),
     Metric(
         "spread", "spread", "share", "half the width of the time's interval", _spread, _no_spread,
         rank=0, csv="spread_ratio",

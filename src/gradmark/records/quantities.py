@@ -30,9 +30,13 @@ Version = Annotated[int, Meta(ge=1, le=2**31)]
 PILOT_KIND, LEVEL_KIND = "^(core|memory|device)$", "^(core|memory|device|clock)$"
 PilotKind = Annotated[str, Meta(pattern=PILOT_KIND)]
 LevelKind = Annotated[str, Meta(pattern=LEVEL_KIND)]
+# What a device was measured to do in a second: bytes of a copy, operations of a product in the dtype of the row.
+ROOF_KIND = "^(bytes|flops)$"
+RoofKind = Annotated[str, Meta(pattern=ROOF_KIND)]
 # What is said in place of a pattern.
 IN_WORDS = {
     MOMENT: "a moment such as 2026-01-31T12:00:00+00:00",
     PILOT_KIND: "core, memory or device",
     LEVEL_KIND: "core, memory, device or clock",
+    ROOF_KIND: "bytes or flops",
 }

@@ -1,7 +1,7 @@
 """The run: where, how, and what was measured."""
 
 from gradmark.records.calibration import Calibration
-from gradmark.records.cell import Cell
+from gradmark.records.cell import USUAL_DEVICE, Cell
 from gradmark.records.measurement import Measurement
 from gradmark.records.quantities import Moment, PilotNs, Seconds, Version, Whole
 from gradmark.records.record import Record
@@ -62,6 +62,7 @@ class Settings(Record, frozen=True, kw_only=True, omit_defaults=False):
 
     processes: Whole = 3
     most_processes: Whole = 0  # of a cell whose processes do not agree yet; 0, and in older files: none
+    device_processes: Whole = 3  # of each engine on a device; each measures all its rows, one after the other
     blocks: Whole = 8  # calm ones, of each phase in each process
     block_ns: Whole = 500_000
     cell_s: Seconds | None = None  # for each cell, after which none has further processes; in older files no limit
@@ -77,6 +78,10 @@ class Settings(Record, frozen=True, kw_only=True, omit_defaults=False):
     full: bool = False
     forked: bool = False  # workers come from one import of each engine and round, not from one each
     shared_cache: bool = False  # workers find what the compilers of earlier ones left on disk
+
+    def processes_of(self, cell: Cell) -> int:
+        """How many processes a cell has at least."""
+        return self.processes if cell.device == USUAL_DEVICE else self.device_processes
 
     def words(self, field: str) -> str:
         """What a run does by one of the settings that give a time its meaning, after "the run" or "old".

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from gradmark.records import pilots
-from gradmark.records.quantities import LevelKind, Nanoseconds, PilotKind, PilotNs, Whole
+from gradmark.records.quantities import LevelKind, Nanoseconds, PilotKind, PilotNs, RoofKind, Whole, Work
 from gradmark.records.record import Record
 from gradmark.records.warning import Warning
 
@@ -76,6 +76,8 @@ class Sample(Record, frozen=True, kw_only=True):
     own_total: bool = False  # total is a call of its own, not forward and then backward
     warnings: list[Warning] = []
     watched_ns: dict[str, Nanoseconds] = {}  # for how long the pilots saw a machine that was calm, or slow
+    # Of a row on a device: what a copy and a product reached there in this process, per second.
+    roofs: dict[RoofKind, Work] = {}
     machine: str = ""  # the instance that it was taken on, if the run is a fleet's; else the run's own
 
 

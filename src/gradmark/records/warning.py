@@ -15,6 +15,12 @@ class Code(StrEnum):
     UNREPEATABLE = "unrepeatable"  # in every process forward and backward apart take far less than together
     UNSTEADY = "unsteady"  # the processes disagree
     NEVER_CALM = "never-calm"  # no process saw a calm machine: the time is shown, and decides nothing
+    LAUNCH_BOUND = "launch-bound"  # the host takes longer to ask for the work than the device to do it
+    CACHE_FLATTERED = "cache-flattered"  # back to back the device finds its numbers in its cache
+    BEYOND_MEMORY = "beyond-memory"  # faster than the device copies: the caches were not flushed
+    THROTTLED = "throttled"  # samples that the device took at a lower clock were dropped
+    NOT_WAITED = "not-waited"  # the session's `synchronize` returns while the device is still at work
+    DONE_TWICE = "done-twice"  # one iteration launches what forward and backward launch, and all of it again
     OTHER = "other"  # from an older file, of which only the text is known: `reason`
 
 
@@ -23,6 +29,12 @@ NUMBERS = {
     Code.UNFINISHED: ("late_ns",),
     Code.UNREPEATABLE: ("apart_ns", "together_ns"),
     Code.UNSTEADY: ("spread",),
+    Code.LAUNCH_BOUND: ("host_ns", "hot_ns"),
+    Code.CACHE_FLATTERED: ("hot_ns", "cold_ns"),
+    Code.BEYOND_MEMORY: ("bytes_per_s", "roof_bytes_per_s"),
+    Code.THROTTLED: ("dropped", "samples"),
+    Code.NOT_WAITED: ("late_ns",),
+    Code.DONE_TWICE: ("kernels", "apart_kernels"),
 }
 
 

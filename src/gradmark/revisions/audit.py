@@ -11,15 +11,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gradmark.analyse.resampling import SEED
+from gradmark.analyse.summary import summarise
 from gradmark.gate import timing
 from gradmark.gate.configuration import Configuration
 from gradmark.gate.pairs import PairedTimes
 from gradmark.measure.orchestrator import Orchestrator
 from gradmark.measure.process import Place
-from gradmark.records import Cell, Record
+from gradmark.records import Cell, Measurement, Record
 from gradmark.records.finding import Finding
 from gradmark.revisions import contest
 from gradmark.revisions.contest import Contest
+from gradmark.revisions.device_faults import DeviceFault
 from gradmark.revisions.faults import FAULTS, Fault, engine_of
 from gradmark.workloads.catalogue import built_in
 
@@ -105,6 +107,27 @@ def audit(
     return Audit(
         planted=[judged(fault, findings) for fault, findings in zip(faults, decided, strict=True)],
         false_alarms=false_alarms(floors, configuration) if equal else None,
+    )
+
+
+def audit_devices(orchestrator: Orchestrator, faults: Sequence[DeviceFault]) -> list[Planted]:
+    """Plants faults on a device of known costs, and says what is said of each row."""
+    cells = [fault.cell for fault in faults]
+    orchestrator.inspect(cells)
+    orchestrator.sample(cells, range(1))
+    return [judged_on_device(fault, orchestrator.measurement(fault.cell)) for fault in faults]
+
+
+def judged_on_device(fault: DeviceFault, measurement: Measurement) -> Planted:
+    """Caught if it is said what must be said; of what is no fault nothing must be."""
+    status = [] if measurement.status == "ok" else [str(measurement.status)]
+    said = status + [str(warning.code.value) for warning in summarise(measurement).warnings]
+    return Planted(
+        what=fault.what,
+        expected=[str(fault.verdict)] if fault.verdict is not None else [],
+        accused=said,
+        evidence=None,
+        caught=str(fault.verdict) in said if fault.verdict is not None else not said,
     )
 
 

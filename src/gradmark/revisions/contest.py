@@ -41,7 +41,7 @@ def rows_of(cells: Sequence[Cell]) -> list[Cell]:
 
 def settings_of(settings: Settings, pairs: int) -> Settings:
     """How a contest measures."""
-    return msgspec.structs.replace(settings, processes=pairs, blocks=BLOCKS)
+    return msgspec.structs.replace(settings, processes=pairs, device_processes=pairs, blocks=BLOCKS)
 
 
 @dataclass(frozen=True)

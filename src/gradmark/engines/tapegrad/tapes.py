@@ -7,10 +7,13 @@ from typing import Any
 import tapegrad
 from gradmark.engines.floats import FLOATS
 from gradmark.engines.protocol import Capabilities, Derivative, Session, bound, namespace
+from gradmark.engines.tapegrad import cuda
 from gradmark.engines.tapegrad.operations import operations, size_of
 from gradmark.engines.tapegrad.tensors import tensor_session
 from gradmark.engines.tapegrad.transforms import MODES, functional_session
+from gradmark.errors import UnsupportedError
 from gradmark.records import Param
+from gradmark.records.cell import USUAL_DEVICE
 from gradmark.records.derivative import USUAL_DERIVATIVE
 from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS
 from gradmark.workloads.workload import Workload
@@ -27,7 +30,9 @@ class Tapegrad:
 
     def capabilities(self) -> Capabilities:
         """Scalars in double precision, tensors in both."""
-        return Capabilities(kinds=("scalar", "tensor"), dtypes=("float32", "float64"), derivatives=MODES)
+        return Capabilities(
+            kinds=("scalar", "tensor"), dtypes=("float32", "float64"), devices=cuda.devices(), derivatives=MODES
+        )
 
     def prepare(
         self,
@@ -35,9 +40,14 @@ class Tapegrad:
         inputs: Sequence[Any],
         params: Mapping[str, Param],
         *,
+        device: str = USUAL_DEVICE,
         derivative: Derivative = GRADIENT,
     ) -> Session:
         """Closures over bound methods: an attribute less to look up in each call."""
+        if device != USUAL_DEVICE:
+            if derivative.name != USUAL_DERIVATIVE:
+                raise UnsupportedError(f"tapegrad has gradients on {device}, and no {derivative.name}")
+            return cuda.session_on_cuda(workload, inputs, params)
         if derivative.name != USUAL_DERIVATIVE:
             return functional_session(workload, inputs, params, derivative)
         if workload.kind == "tensor":

@@ -10,17 +10,20 @@ from typing import Any
 import msgspec
 
 from gradmark.engines.floats import FLOATS
-from gradmark.engines.protocol import bound
+from gradmark.engines.protocol import DeviceCounts, DeviceTimer, bound
 from gradmark.errors import GradmarkError
 from gradmark.measure.job import Expected, Job, Result
 from gradmark.measure.reference.elsewhere import STEPS, expected, others
 from gradmark.measure.reference.exact import NoReferenceError
 from gradmark.measure.worker import device_memory, memory, outside
 from gradmark.measure.worker.check import check_value, examine, follow, not_finite, wrong
+from gradmark.measure.worker.device.timers import timer_of
+from gradmark.measure.worker.device.work import computed_elsewhere, device_work
 from gradmark.measure.worker.outside import Outside, evaluated_outside, paid_outside
 from gradmark.measure.worker.prepared import Prepared
 from gradmark.measure.worker.timer import nothing
 from gradmark.records import Code, Memory, Warning
+from gradmark.records.cell import USUAL_DEVICE
 from gradmark.records.derivative import USUAL_DERIVATIVE
 
 # Evaluations are counted in iterations that take no longer: to look at every call makes them several times as long.
@@ -30,6 +33,7 @@ COUNTED_NS = 2e9
 def inspect(job: Job) -> Result:
     """Accuracy, tape size and memory of a cell."""
     prepared = Prepared(job)
+    timer = timer_of(prepared) if job.cell.device != USUAL_DEVICE else None
     workload, cell = prepared.workload, job.cell
     flops, moved = workload.work(cell.params, cell.dtype)
     result = Result(
@@ -39,7 +43,7 @@ def inspect(job: Job) -> Result:
     )  # fmt: skip
     if not prepared.differentiates:
         result = msgspec.structs.replace(result, memory=Memory(reason=prepared.can.reason))
-        return honest(prepared, result)
+        return honest(prepared, result, timer)
     prepared.iterate()
     try:
         exact, judged, words = examine(prepared, job)
@@ -53,7 +57,7 @@ def inspect(job: Job) -> Result:
         result = msgspec.structs.replace(result, reference=exact, accuracy=judged)
         if judged is None or judged.relative_error > judged.tolerance:
             return msgspec.structs.replace(result, status="wrong-gradient", message=wrong(prepared, words))
-    result = honest(prepared, result)
+    result = honest(prepared, result, timer)
     if result.status != "ok":
         return result
     result = msgspec.structs.replace(
@@ -61,6 +65,7 @@ def inspect(job: Job) -> Result:
         tape=prepared.session.tape(),
         sparsity=prepared.session.sparsity() if prepared.session.sparsity is not None else None,
         evaluations=evaluations(prepared, result.iteration_ns or 0.0),
+        device_work=device_work(prepared, timer) if timer is not None else None,
     )
     if prepared.session.clock is not None:
         elsewhere = Memory(reason="the work is done in a process that the engine drives")
@@ -74,7 +79,9 @@ def inspect(job: Job) -> Result:
     def record() -> tuple[Callable[[], Any], ...]:
         return prepared.recording(prepared.make())
 
-    if prepared.session.device is not None:
+    if timer is not None and prepared.session.device is None:
+        measured = Memory(reason="the engine does not say what it takes of its device's memory")
+    elif prepared.session.device is not None:
         measured = device_memory.measure(prepared.session.device, make, record, prepared.session.synchronize)
     else:
         measured = memory.measure(make, record, plain(prepared), result.iteration_ns or 0.0)
@@ -94,8 +101,11 @@ def evaluations(prepared: Prepared, iteration_ns: float) -> float | None:
     return float(seen) or None
 
 
-def honest(prepared: Prepared, result: Result) -> Result:
-    """The result, if values are right, follow the inputs, and are computed where they are timed; else what is wrong."""
+def honest(prepared: Prepared, result: Result, timer: DeviceTimer | None = None) -> Result:
+    """The result, if values are right, follow the inputs, and are computed where they are timed; else what is wrong.
+
+    On a device its kernels say where it computes, if they can be counted; the host's clock says less.
+    """
     value = prepared.value(prepared.iterate())
     if value is None and prepared.cell.derivative == USUAL_DERIVATIVE:
         result = msgspec.structs.replace(result, warnings=[*result.warnings, Warning(code=Code.NO_VALUE)])
@@ -105,6 +115,10 @@ def honest(prepared: Prepared, result: Result) -> Result:
     if prepared.session.clock is not None and failed is None:  # nothing is timed here, so nothing can be hidden
         return result
     failed = failed or evaluated_outside(prepared, iteration_ns)
+    if timer is not None and failed is None:
+        failed = computed_elsewhere(prepared, timer)
+        if failed is None and isinstance(timer.count(nothing), DeviceCounts):
+            return result
     paid = paid_outside(prepared, iteration_ns) if failed is None else Outside(failed)
     if paid.failed is not None:
         wrong_gradient = {"accuracy": paid.failed.accuracy} if paid.failed.status == "wrong-gradient" else {}

@@ -20,6 +20,7 @@ from gradmark.measure.worker.timer import (
 )
 from gradmark.measure.worker.watch import Watch
 from gradmark.records import Phase, Sample, Warning
+from gradmark.records.cell import USUAL_DEVICE
 from gradmark.records.pilots import CORE, DEVICE, LEAST_CALM, MEMORY
 
 # Empty calls, by how many are in a loop. The processes of a cell share the least of all: a few blocks are enough.
@@ -34,6 +35,8 @@ LOOKS_OUTSIDE = 4
 def take_time(job: Job) -> Steps[Result]:
     """One sample: every phase of a cell, in this process."""
     prepared = Prepared(job)
+    if prepared.cell.device != USUAL_DEVICE and (sampled := on_device(prepared, job)) is not None:
+        return sampled
     session, settings = prepared.session, job.settings
     failed = check(prepared, job)
     if failed is not None:
@@ -73,6 +76,14 @@ def take_time(job: Job) -> Steps[Result]:
     return Result(sample=sample)
 
 
+def on_device(prepared: Prepared, job: Job) -> Result | None:
+    """The sample of a row on a device, by the device's clock; None if nobody knows that clock."""
+    from gradmark.measure.worker.device import sampling, timers
+
+    timer = timers.timer_of(prepared)
+    return sampling.take_time(prepared, job, timer) if timer is not None else None
+
+
 def phases_of(prepared: Prepared) -> dict[str, Timed]:
     """What is timed of a session, or asked of one with a clock of its own."""
     session, finish = prepared.session, prepared.session.synchronize
@@ -92,7 +103,7 @@ def phases_of(prepared: Prepared) -> dict[str, Timed]:
 
 def kinds_of(prepared: Prepared) -> list[str]:
     """Which pilots say something of a cell: numbers fit the caches, large arrays do not; a GPU has its own clock."""
-    if prepared.cell.device != "cpu":
+    if prepared.cell.device != USUAL_DEVICE:
         return [CORE, DEVICE]
     used = IN_FLIGHT * sum(getattr(x, "nbytes", 0) for x in prepared.inputs)
     return [CORE, MEMORY] if used > CACHE_BYTES else [CORE]

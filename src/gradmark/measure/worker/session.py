@@ -50,6 +50,8 @@ def capabilities_of(name: str, engine: Engine) -> Capabilities:
             )
     can = _with_derivatives(name, engine, can)
     if len(can.devices) > 1 and not takes_device(engine):
+        if _inherited_takes(engine, "device"):  # an heir with a `prepare` of its own computes where it always did
+            return replace(can, devices=can.devices[:1])
         raise EngineError(
             f"engine {name!r} has the devices {', '.join(can.devices)}, but its prepare cannot be told which; write "
             "prepare(self, workload, inputs, params, *, device)"
@@ -76,13 +78,18 @@ def _with_derivatives(name: str, engine: Engine, can: Capabilities) -> Capabilit
         )
     if not set(words) - {USUAL_DERIVATIVE} or takes(engine, "derivative"):
         return can
-    inherited = [vars(base)["prepare"] for base in type(engine).__mro__[1:] if "prepare" in vars(base)]
-    if any("derivative" in parameters(prepare) for prepare in inherited):
+    if _inherited_takes(engine, "derivative"):
         return replace(can, derivatives={name: mode for name, mode in words.items() if name == USUAL_DERIVATIVE})
     raise EngineError(
         f"engine {name!r} has {', '.join(words)}, but its prepare cannot be told which; write "
         "prepare(self, workload, inputs, params, *, derivative)"
     )
+
+
+def _inherited_takes(engine: Engine, keyword: str) -> bool:
+    """Whether a `prepare` that the engine has replaced by its own takes a keyword."""
+    inherited = [vars(base)["prepare"] for base in type(engine).__mro__[1:] if "prepare" in vars(base)]
+    return any(keyword in parameters(prepare) for prepare in inherited)
 
 
 def refuse_prepare(name: str, engine: Engine) -> None:

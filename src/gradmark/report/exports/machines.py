@@ -23,6 +23,7 @@ UNITS: dict[Unit, str] = {
     "bytes": "bytes",
     "count": "count",
     "share": "share",
+    "part": "part",
     "ratio": "ratio",
     "rate": "operations/s",
     "flops": "FLOP/s",

@@ -13,6 +13,7 @@ from gradmark import units
 from gradmark.analyse.calm import is_calm
 from gradmark.analyse.summary import UNSTEADY_SPREAD
 from gradmark.records import Number, Record, metric
+from gradmark.records.cell import USUAL_DEVICE
 from gradmark.records.derivative import USUAL_DERIVATIVE
 from gradmark.records.metric import Metric
 from gradmark.records.number import OF_ROW
@@ -136,7 +137,11 @@ def metric_of(row: Row, column: Column) -> Metric | None:
 def applies(row: Row, column: Column) -> bool:
     """Whether a column says anything of this kind of workload."""
     entries = map(metric.metric, column.metrics)
-    return any(row.cell.kind in entry.kinds and entry.is_of(row.cell.derivative) for entry in entries)
+    on_device = row.cell.device != USUAL_DEVICE
+    return any(
+        row.cell.kind in entry.kinds and entry.is_of(row.cell.derivative) and (on_device or not entry.of_device)
+        for entry in entries
+    )
 
 
 def _text(row: Row, column: Column) -> str:
@@ -192,6 +197,11 @@ def legend(rows: Sequence[Row], shown: Sequence[Column]) -> list[str]:
         beyond = f"; unsteady beyond {units.within(UNSTEADY_SPREAD)}" if any(not row.steady for row in fine) else ""
         lines.append(
             "spread: half the width of the time's interval; at least 95 % with six processes, else the range" + beyond
+        )
+    if any("cold" in row.numbers for row in fine):
+        lines.append(
+            "on a device: total is what an iteration takes with flushed caches, by the device's clock (cold), or by "
+            "the host's where that asks for longer (host); hot is back to back"
         )
     if MEDIAN.key in headers:
         lines.append("median: over processes, with its interval; a range if there are too few processes for 95 %")

@@ -274,7 +274,9 @@ def unfinished(run: Run) -> Iterator[Note]:
     """How much of a run is missing, and what goes on with it."""
     done = {m.cell.id: len(m.samples) for m in run.measurements if m.status == "ok" or m.samples}
     known = {m.cell.id for m in run.measurements}
-    missing = [c for c in run.planned if c.id not in known or (c.id in done and done[c.id] < run.settings.processes)]
+    missing = [
+        c for c in run.planned if c.id not in known or (c.id in done and done[c.id] < run.settings.processes_of(c))
+    ]
     if missing and not run.finished:
         command = f"`{_quoted(['gradmark', run.verb, '--resume', run.id])}`"
         unseen = sum(cell.id not in known for cell in missing)

@@ -69,5 +69,38 @@ def sentence(warning: Warning) -> str:
             return f"The time is known only to {units.within(numbers['spread'])}: measure again with more processes."
         case Code.NEVER_CALM:
             return f"The machine was never calm: the time is shown, and decides nothing. Measure again; {LOOK}."
+        case Code.LAUNCH_BOUND:
+            return (
+                f"Launch-bound: the host takes {units.time(numbers['host_ns'])} to ask for an iteration, which the "
+                f"device, back to back, finishes every {units.time(numbers['hot_ns'])}. Fewer and larger kernels, or a "
+                "captured graph, would make it faster; faster kernels would not."
+            )
+        case Code.CACHE_FLATTERED:
+            return (
+                f"Back to back an iteration takes {units.time(numbers['hot_ns'])}, with flushed caches "
+                f"{units.time(numbers['cold_ns'])}: what it reads fits into the device's cache. A loop that times it "
+                "there says little of a program that does other work in between."
+            )
+        case Code.BEYOND_MEMORY:
+            return (
+                f"It moves {units.traffic(numbers['bytes_per_s'])}, more than the "
+                f"{units.traffic(numbers['roof_bytes_per_s'])} of a copy on this device: its numbers come from a cache "
+                "that was not flushed, it does less than the function says, or the workload declares too many bytes."
+            )
+        case Code.THROTTLED:
+            return (
+                f"{numbers['dropped']:.0f} of {numbers['samples']:.0f} samples were dropped: the device's clock was "
+                "lowered meanwhile. Let it cool, or lower its power limit, and measure again."
+            )
+        case Code.NOT_WAITED:
+            return (
+                f"`synchronize` returned {units.time(numbers['late_ns'])} before the device had finished. These times "
+                "are right, as the device took them; whoever times this session by a host's clock finds too little."
+            )
+        case Code.DONE_TWICE:
+            return (
+                f"An iteration launches {numbers['kernels']:.0f} kernels, forward and backward by themselves "
+                f"{numbers['apart_kernels']:.0f}: the work is done twice, and timed twice."
+            )
         case Code.OTHER:
             return warning.reason

@@ -1,0 +1,78 @@
+"""tapegrad's tensors on CuPy's arrays: the same session, with arrays on a CUDA device."""
+
+import glob
+import importlib.util
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from gradmark.engines.protocol import DeviceMemory, Session
+from gradmark.engines.tapegrad.tensors import tensor_session
+from gradmark.errors import UnsupportedError
+from gradmark.records import Param
+from gradmark.records.cell import USUAL_DEVICE
+from gradmark.workloads.workload import Workload
+
+
+@cache  # asked for each row
+def devices() -> tuple[str, ...]:
+    """Where tensors compute here. CuPy is not imported before somebody asks for a device."""
+    there = importlib.util.find_spec("cupy") is not None and bool(glob.glob("/dev/nvidia[0-9]*"))
+    return (USUAL_DEVICE, "cuda") if there else (USUAL_DEVICE,)
+
+
+def session_on_cuda(workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Session:
+    """A session whose arrays are CuPy's."""
+    if workload.kind == "scalar":
+        raise UnsupportedError("tapegrad computes functions of numbers on the CPU only; on cuda it has tensors")
+    import cupy
+
+    arrays = [cupy.asarray(x) for x in inputs]
+    session = tensor_session(workload, arrays, params)
+    host_move, host_gradients = session.move, session.gradients
+    assert host_move is not None
+    assert host_gradients is not None
+
+    def move(new: Sequence[Any]) -> None:
+        host_move([cupy.asarray(x) for x in new])
+
+    return replace(
+        session,
+        move=move,
+        gradients=lambda: [cupy.asnumpy(g) for g in host_gradients()],
+        synchronize=cupy.cuda.Device().synchronize,
+        device=counters(cupy),
+        device_name="cuda" if all(isinstance(x, cupy.ndarray) for x in arrays) else USUAL_DEVICE,
+    )
+
+
+def counters(cupy: Any) -> DeviceMemory:
+    """What CuPy's pool is asked for; it is watched from when somebody first asks."""
+    counted = {"alive": 0, "peak": 0, "made": 0}
+    watching = False
+
+    class Watching(cupy.cuda.MemoryHook):  # type: ignore[misc]
+        name = "gradmark"
+
+        def malloc_postprocess(self, **taken: Any) -> None:
+            counted["alive"] += taken["mem_size"]
+            counted["peak"] = max(counted["peak"], counted["alive"])
+            counted["made"] += 1
+
+        def free_postprocess(self, **given: Any) -> None:
+            counted["alive"] -= given["mem_size"]
+
+    hook = Watching()
+
+    def alive() -> int:
+        nonlocal watching
+        if not watching:
+            watching = True
+            hook.__enter__()
+        return counted["alive"]
+
+    def reset() -> None:
+        counted["peak"] = counted["alive"]
+
+    return DeviceMemory(alive, reset, lambda: counted["peak"], lambda: counted["made"])

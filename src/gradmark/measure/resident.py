@@ -1,0 +1,125 @@
+"""The resident: a worker that stays, and does the jobs of one engine on a device one after another.
+
+In: jobs. Out: their results. A context on a GPU takes a second or more, cannot be forked, and compilers and libraries
+choose kernels at first use: so the rows of an engine share a process, and a round has one process for each engine.
+Rows of another round, and what is counted rather than timed, have other processes. One that fails in a row is ended,
+so that no later row meets what it left.
+"""
+
+import contextlib
+import gc
+import os
+import select
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from subprocess import PIPE
+from typing import IO
+
+import msgspec
+
+from gradmark.isolation import inside
+from gradmark.isolation.child import Child, Ended, append, refuse_full, tail
+from gradmark.measure import process
+from gradmark.measure.job import Job, Result
+from gradmark.measure.nursery import ENDED
+from gradmark.measure.worker import jobs
+from gradmark.records import Settings, Status
+
+COMMAND = [sys.executable, "-P", "-m", "gradmark.measure.resident"]
+# After these the process is ended: an error of a kernel, or a lack of memory, stays with a context.
+FATAL: tuple[Status, ...] = ("error", "crash", "timeout", "out-of-memory")
+
+
+class Resident:
+    """The side of the orchestrator: a process that is started with the first job, and again after one that failed."""
+
+    def __init__(self, settings: Settings, cache: "tempfile.TemporaryDirectory[str]") -> None:
+        self.settings = settings
+        self.cache = cache  # what compilers keep from one process to the next
+        self.child: Child | None = None
+        self.said: IO[bytes] | None = None
+        self.closed = False
+        self.lock = threading.Lock()  # of starting and ending
+
+    def run(self, job: Job) -> Result:
+        """A job, in its time; whatever happens to the process is a result."""
+        child, said = self._started()
+        if child is None or said is None:
+            return ENDED
+        questions, results = child.process.stdin, child.process.stdout
+        assert questions is not None
+        assert results is not None
+        answer, in_time = b"", True
+        with contextlib.suppress(OSError, ValueError):  # it is gone, or was closed
+            questions.write(msgspec.json.encode(job) + b"\n")
+            questions.flush()
+            in_time = bool(select.select([results], [], [], job.settings.timeout_s)[0])
+            answer = results.readline() if in_time else b""
+        if self.closed:
+            return ENDED
+        if answer.endswith(b"\n"):
+            result = process.outcome(Ended(0, answer, b""))
+        elif in_time:
+            child.ended(1.0)
+            result = process.outcome(Ended(child.process.poll() or 0, b"", tail(said)))
+        else:
+            result = process.too_late(job)
+        refuse_full(said)
+        process.refuse_broken(result)
+        if result.status in FATAL:
+            self._end()
+        return result
+
+    def _started(self) -> tuple[Child | None, IO[bytes] | None]:
+        with self.lock:
+            if self.child is None and not self.closed:
+                self.said = tempfile.TemporaryFile()  # noqa: SIM115  as long as the process
+                append(self.said)
+                self.child = Child(
+                    [*COMMAND, str(self.settings.memory_limit_bytes)],
+                    process.environment(self.settings.threads, self.cache.name),
+                    stdin=PIPE,
+                    stdout=PIPE,
+                    stderr=self.said,
+                )
+            return self.child, self.said
+
+    def close(self) -> None:
+        """Ends the process for good."""
+        self.closed = True
+        self._end()
+
+    def _end(self) -> None:
+        with self.lock:
+            child, self.child = self.child, None
+            said, self.said = self.said, None
+        if child is not None:
+            child.end()
+        if said is not None:
+            said.close()
+
+
+def serve(memory_limit_bytes: int, run: Callable[[Job], Result] = jobs.run) -> None:
+    """The process itself: jobs from standard input, results to standard output, a line each."""
+    requests, answers = inside.private_streams()
+    inside.adopt_orphans()
+    inside.limit_memory(memory_limit_bytes)
+    imported: dict[str, float] = {}  # what importing each engine took, when it was
+    for line in requests:
+        job = msgspec.json.decode(line, type=Job)
+        jobs.limit(job)
+        name = job.cell.engine
+        result = run(msgspec.structs.replace(job, import_ns=imported.get(name)))
+        if result.sample is not None:
+            imported.setdefault(name, result.sample.once_ns["import"])
+        answers.write(msgspec.json.encode(result) + b"\n")
+        answers.flush()
+        gc.collect()
+    inside.end_descendants()
+    os._exit(0)  # libraries of a device take a second to take leave
+
+
+if __name__ == "__main__":
+    serve(int(sys.argv[1]))

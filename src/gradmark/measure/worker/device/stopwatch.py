@@ -1,0 +1,166 @@
+"""The stopwatch: how long a device works on calls, with cold caches and back to back, and how long the host asks.
+
+In: a timer and calls. Out: samples of one call each, with the device's clock around them. As nvbench and triton's
+`do_bench` do it: the caches are flushed by a long write, behind which the host queues the work while the device is
+still writing. So what is timed is the device at work, not the host that is slow to ask. That the host was ahead is seen
+for each sample: the mark before the work was not reached when the last call had returned.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import Any
+
+from gradmark.engines.protocol import DeviceTimer, OwnQueue
+from gradmark.measure.worker.timer import LEAD_IN, nothing
+
+# A sample whose host was not ahead is taken again behind twice as many flushes, up to so many: 2 ms on an H200. A host
+# that needs longer, or waits for the device in its calls, is not to be had ahead.
+MOST_FLUSHES = 32
+# To ask NVML for the clock takes up to some milliseconds, a sample some hundred microseconds.
+SAMPLES_PER_LOOK = 8
+# Blocks back to back last so long, so that a mark (1 to 2 µs) and the first launch are lost in them.
+HOT_BLOCK_NS = 5e6
+# Calls whose work leaves no trace on the device would else be repeated without end.
+MOST_IN_A_ROW = 20_000
+# Empty calls, of which the fastest is what the host's clock and loop take themselves.
+EMPTY_CALLS = 20
+
+Call = Callable[[], Any]
+
+
+@dataclass
+class Samples:
+    """What calls took: by the device's clock and by the host's, and the device's clock before and after each."""
+
+    device_ns: list[float] = field(default_factory=list)
+    host_ns: list[float] = field(default_factory=list)
+    clock_ns: list[tuple[float, float]] = field(default_factory=list)
+    iterations: int = 1
+    late_ns: float = math.inf  # how long the device went on after the mark behind the calls, at least
+
+    @property
+    def longer_ns(self) -> list[float]:
+        """What a program waits for that asks for one call after another: the device, or the host that asks."""
+        return [max(pair) for pair in zip(self.device_ns, self.host_ns, strict=True)]
+
+
+class Stopwatch:
+    """Times calls on one device."""
+
+    def __init__(self, timer: DeviceTimer, queue: OwnQueue | None = None) -> None:
+        self.timer = timer
+        self.queue = queue
+        self.flushes = 1
+        self.late_ns = 0.0  # of the last sample
+        self.was_ahead = False  # the host, in the last sample
+        self.host_empty_ns = self.device_empty_ns = 0.0
+        empty = [self._once((nothing,), nothing) for _ in range(EMPTY_CALLS)]
+        self.host_empty_ns = min(host for _, host, _ in empty)
+        if queue is not None:
+            queue.empty()  # the first call compiles
+            self.device_empty_ns = min(self._once((queue.empty,), nothing)[0] for _ in range(EMPTY_CALLS))
+
+    def cold(self, calls: Sequence[Call], before: Call, least: int, most: int, seconds: float) -> Samples:
+        """Single calls, each behind flushed caches: so many, and more while there is time."""
+        samples, timer = Samples(), self.timer
+        until_ns = timer.host_ns() + 1e9 * seconds
+        clock = timer.clock_ns()
+        while len(samples.device_ns) < least or (len(samples.device_ns) < most and timer.host_ns() < until_ns):
+            flushes_ns = []
+            for _ in repeat(None, SAMPLES_PER_LOOK):
+                device_ns, host_ns, flush_ns = self._ahead(calls, before)
+                samples.device_ns.append(device_ns)
+                samples.host_ns.append(host_ns)
+                samples.late_ns = min(samples.late_ns, self.late_ns)
+                flushes_ns.append((flush_ns, flush_ns))
+            last, clock = clock, timer.clock_ns()
+            # Where nobody knows the clock, the flush is fixed work that tells a slow device from a fast one.
+            known = last is not None and clock is not None
+            samples.clock_ns += [(last, clock)] * SAMPLES_PER_LOOK if known else flushes_ns  # type: ignore[list-item]
+        return samples
+
+    def hot(self, calls: Sequence[Call], least_ns: float, blocks: int) -> Samples:
+        """Calls back to back, in blocks: the mean of each."""
+        samples, timer = Samples(), self.timer
+        self._block(calls, 1)
+        least_ns = max(least_ns, HOT_BLOCK_NS)
+        while (taken := self._block(calls, samples.iterations)) < least_ns and samples.iterations < MOST_IN_A_ROW:
+            grow = min(100.0, 1.1 * least_ns / max(taken, 1.0))
+            wanted = max(samples.iterations + 1, int(samples.iterations * grow))
+            samples.iterations = min(MOST_IN_A_ROW, wanted)
+        clock = timer.clock_ns()
+        for _ in repeat(None, blocks):
+            mean_ns = self._block(calls, samples.iterations) / samples.iterations
+            last, clock = clock, timer.clock_ns()
+            samples.device_ns.append(mean_ns)
+            samples.clock_ns.append((last or mean_ns, clock or mean_ns))
+        return samples
+
+    def waited_late_ns(self, calls: Sequence[Call], synchronize: Call) -> float:
+        """How long the device is still at work when a session says that it is not; 0 if it is right."""
+        timer = self.timer
+        timer.synchronize()
+        timer.flush()
+        for call in calls:
+            call()
+        self._join()
+        end = timer.mark()
+        synchronize()
+        if timer.reached(end):
+            return 0.0
+        start_ns = timer.host_ns()
+        timer.elapsed_ns(end, end)
+        return timer.host_ns() - start_ns
+
+    def _ahead(self, calls: Sequence[Call], before: Call) -> tuple[float, float, float]:
+        """One sample behind as many flushes as it takes for the host to be ahead."""
+        while True:
+            sample = self._once(calls, before)
+            if self.was_ahead or self.queue is not None or self.flushes >= MOST_FLUSHES:
+                return sample
+            self.flushes = min(MOST_FLUSHES, 2 * self.flushes)
+
+    def _once(self, calls: Sequence[Call], before: Call) -> tuple[float, float, float]:
+        """What the device took, the host, and one flush."""
+        timer = self.timer
+        before()
+        timer.synchronize()
+        begin = timer.mark()
+        for _ in repeat(None, self.flushes):
+            timer.flush()
+        start = flushed = timer.mark()
+        if self.queue is not None:  # its work would not wait for the flushes
+            timer.synchronize()
+            start = timer.mark()
+        start_ns = timer.host_ns()
+        for call in calls:
+            call()
+        host_ns = timer.host_ns() - start_ns - self.host_empty_ns
+        self._join()
+        end = timer.mark()
+        self.was_ahead = not timer.reached(start)
+        device_ns = timer.elapsed_ns(start, end) - self.device_empty_ns
+        end_ns = timer.host_ns()
+        timer.synchronize()
+        self.late_ns = timer.host_ns() - end_ns
+        return device_ns, host_ns, timer.elapsed_ns(begin, flushed) / self.flushes
+
+    def _block(self, calls: Sequence[Call], iterations: int) -> float:
+        timer = self.timer
+        timer.synchronize()
+        for _ in repeat(None, max(1, int(LEAD_IN * iterations))):
+            for call in calls:
+                call()
+        self._join()
+        start = timer.mark()
+        for _ in repeat(None, iterations):
+            for call in calls:
+                call()
+        self._join()
+        return timer.elapsed_ns(start, timer.mark())
+
+    def _join(self) -> None:
+        if self.queue is not None:
+            self.queue.join()

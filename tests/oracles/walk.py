@@ -7,6 +7,7 @@ have the same winner.
 
 import csv
 import io
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -27,7 +28,7 @@ from oracles.shown import MARKS, NUMBER, Lines, Span, is_quotient, markdown_tabl
 
 RATIOS = {"backward_forward": ("backward", "forward"), "gradient_primal": ("total", "primal")}
 STANDINGS = ("× fastest", "× by hand", "Pareto")
-SUMMARY = ("rows timed", "fastest", "tied", "not settled", "Pareto-optimal")
+SUMMARY = ("rows timed", "mean × fastest", "fastest", "tied", "not settled", "Pareto-optimal")
 
 
 def walk(run: Run) -> int:
@@ -173,7 +174,7 @@ def check_sides(run: Run, tables: Iterator[tuple[str, Lines]], answers: Sequence
             compared += _check_overview(columns, winners)
         else:
             assert title.startswith("summary of "), title
-            _check_summary(columns, winners)
+            compared += _check_summary(columns, winners)
     assert shown - {"total of all rows"} - {t for t in shown if t.startswith("summary of ")} == winners.keys()
     return compared + check_answers(answers, winners)
 
@@ -225,12 +226,25 @@ def _check_overview(columns: Mapping[str, Mapping[str, str]], winners: Mapping[s
     return compared
 
 
-def _check_summary(columns: Mapping[str, Mapping[str, str]], winners: Mapping[str, Winners]) -> None:
+def _check_summary(columns: Mapping[str, Mapping[str, str]], winners: Mapping[str, Winners]) -> int:
     for engine in columns["fastest"]:
         marks = [won.marked.get(engine) for won in winners.values() if engine in won.totals]
         assert int(columns["rows timed"][engine].split(" of ")[0]) == len(marks), engine
         for label, mark in (("fastest", "◀"), ("tied", "="), ("not settled", "?")):
             assert int(columns[label][engine]) == marks.count(mark), (engine, label)
+    return _check_means(columns.get("mean × fastest", {}), winners)
+
+
+def _check_means(means: Mapping[str, str], winners: Mapping[str, Winners]) -> int:
+    """Each mean is that of the quotients of the totals shown, over the rows that all engines with a mean have."""
+    having = {engine for engine, text in means.items() if text != "n/a"}
+    common = [won.totals for won in winners.values() if len(won.totals) > 1 and having <= won.totals.keys()]
+    assert common or not having
+    for engine in having:
+        ratios = [span(totals[engine]).over(span(min(totals.values(), key=lambda text: span(text).low))) for totals in common]
+        low, high = (math.prod(ends) ** (1 / len(common)) for ends in zip(*ratios, strict=True))
+        assert span(means[engine]).meets(Span(low, high)), (engine, means[engine], low, high)
+    return len(having)
 
 
 def check_answers(answers: Sequence[str], winners: Mapping[str, Winners]) -> int:

@@ -32,6 +32,7 @@ class OperatorTable(Record, frozen=True, kw_only=True):
     """The operations of one engine on numbers or on tensors of one dtype, the most expensive first."""
 
     title: str
+    engine: str
     heads: list[str]
     lines: list[OperatorLine]
     note: str
@@ -80,6 +81,7 @@ def operator_table(
     kind = f"tensors, {dtype}" if dtype else "scalars"
     return OperatorTable(
         title=one_line(f"{engine}, {kind}" if derivative == USUAL_DERIVATIVE else f"{engine}, {kind}, {derivative}"),
+        engine=one_line(engine),
         heads=list(numbers),
         lines=[line(operation) for operation in rows],
         note=NOTES["tensor" if dtype else "scalar"] + ("" if all(o.calm for o in rows) else f" {IN_DOUBT}"),

@@ -11,6 +11,7 @@ import msgspec
 from gradmark import units
 from gradmark.analyse.standings import Standing, rows_of, standings
 from gradmark.analyse.summary import summarise_run
+from gradmark.analyse.tally import Contest, contest
 from gradmark.records import Measurement, Record, Run, Settings, Summary
 from gradmark.records.derivative import USUAL_DERIVATIVE
 from gradmark.report.model.answers import answers
@@ -22,6 +23,7 @@ from gradmark.report.model.words import SELF_TIMED, TIMES, time_taken
 # Fewer engines are easier to read as rows.
 LEAST_ENGINES = 3
 TO_FASTEST = "× fastest"
+MEAN = "mean × fastest"
 FASTEST, TIED, UNSETTLED = "◀", "=", NEVER_CALM
 # A first call that takes as long as so many others is worth a sentence.
 SLOW_START = 1000
@@ -75,7 +77,7 @@ def _most_rows_have(run: Run, engines: int) -> bool:
 def comparison(run: Run, summaries: Sequence[Summary] | None = None) -> Comparison:
     """A table for each row, in reading order, then all their totals in one, and the summary."""
     summarised = summaries if summaries is not None else summarise_run(run.measurements)
-    names = _competitors(run)
+    names = competitors(run)
     ordered = reading_order(run)
     members = [_called(names, run.measurements[place]) for place in ordered]
     rows = {
@@ -92,14 +94,14 @@ def comparison(run: Run, summaries: Sequence[Summary] | None = None) -> Comparis
     tables = [_side(task, [rows[m.cell.id] for m in group], standing[task]) for task, group in groups.items()]
     shown = {task: standing[task] for task in groups}
     overview = [_overview(groups, shown)] if len(shown) > 1 else []
-    summary = [_summary(present, list(shown.values()), run.settings)] if present else []
+    summary = [_summary(present, shown, run.settings)] if present else []
     absentees = [rows[member.cell.id] for member in members if member.cell.engine not in ranked]
     return Comparison(sides=[*tables, *overview, *summary], answers=answers(shown), absent=_absent(absentees))
 
 
 def placed(run: Run) -> dict[str, list[Standing]]:
     """The standings of each row, in reading order."""
-    names = _competitors(run)
+    names = competitors(run)
     ordered = [_called(names, run.measurements[place]) for place in reading_order(run)]
     return {task: standings(members) for task, members in rows_of(ordered).items()}
 
@@ -111,7 +113,7 @@ def answers_of(run: Run) -> list[str]:
 
 def absent(run: Run, summaries: Sequence[Summary]) -> list[str]:
     """Engines that are in no table, one line each. `summaries` are in the order of the measurements."""
-    names, ranked = _competitors(run), _ranked(placed(run))
+    names, ranked = competitors(run), _ranked(placed(run))
     rows = [row(_called(names, summaries[place])) for place in reading_order(run)]
     return _absent([one for one in rows if one.cell.engine not in ranked])
 
@@ -120,7 +122,7 @@ def _ranked(standing: dict[str, list[Standing]]) -> set[str]:
     return {one.engine for group in standing.values() for one in group}
 
 
-def _competitors(run: Run) -> dict[tuple[str, str], str]:
+def competitors(run: Run) -> dict[tuple[str, str], str]:
     """What each engine and device is called: an engine that ran on several devices competes with itself."""
     pairs = dict.fromkeys((m.cell.engine, m.cell.device) for m in run.measurements)
     engines = [engine for engine, _ in pairs]
@@ -244,26 +246,44 @@ def _overview(groups: dict[str, list[Measurement]], placed: dict[str, list[Stand
     return Side(title="total of all rows", engines=[one_line(e) for e in engines], lines=lines, best=best)
 
 
-def _summary(present: Sequence[Measurement], rows: list[list[Standing]], settings: Settings) -> Side:
-    """Over all rows: how many an engine ran, won and shared, how often it is Pareto-optimal."""
-    engines = list(dict.fromkeys(m.cell.engine for m in present))
-    of_engine = {engine: [s for row in rows for s in row if s.engine == engine] for engine in engines}
-    planned = {engine: sum(m.cell.engine == engine for m in present) for engine in engines}
-    engines.sort(key=lambda engine: -sum(s.outcome != "slower" for s in of_engine[engine]))
-
-    def count(engine: str, holds: Callable[[Standing], bool]) -> str:
-        return str(sum(holds(s) for s in of_engine[engine]))
-
+def _summary(present: Sequence[Measurement], placed: dict[str, list[Standing]], settings: Settings) -> Side:
+    """Over all rows: how many an engine ran, won and shared, how far behind it is, how often it is Pareto-optimal."""
+    found = contest(placed, asked(present))
+    tallies = found.tallies
+    ratios = [units.times(t.ratio) if t.ratio is not None else MISSING for t in tallies]
     return Side(
-        title=f"summary of {plural(len(rows), 'row')}; {plural(settings.threads, 'thread')} for every engine, one "
+        title=f"summary of {plural(len(placed), 'row')}; {plural(settings.threads, 'thread')} for every engine, one "
         "engine per process",
-        engines=[one_line(engine) for engine in engines],
+        engines=[one_line(t.engine) for t in tallies],
         lines=[
-            ("rows timed", [f"{len(of_engine[e])} of {planned[e]}" for e in engines]),
-            ("fastest", [count(e, lambda s: s.outcome == "fastest") for e in engines]),
-            ("tied", [count(e, lambda s: s.outcome == "tied" and s.settled) for e in engines]),
-            ("not settled", [count(e, lambda s: s.outcome == "tied" and not s.settled) for e in engines]),
-            ("Pareto-optimal", [count(e, lambda s: s.pareto) for e in engines]),
+            ("rows timed", [f"{t.timed} of {t.planned}" for t in tallies]),
+            *([(MEAN, ratios)] if set(ratios) != {MISSING} else []),
+            ("fastest", [str(t.fastest) for t in tallies]),
+            ("tied", [str(t.tied) for t in tallies]),
+            ("not settled", [str(t.unsettled) for t in tallies]),
+            ("Pareto-optimal", [str(t.pareto) for t in tallies]),
         ],
-        remarks=LEGEND,
+        remarks=[*LEGEND, *([over(found)] if found.common else [])],
     )
+
+
+def asked(measurements: Sequence[Measurement]) -> dict[str, int]:
+    """How many rows each engine was asked for, by its name as a competitor."""
+    counted: dict[str, int] = {}
+    for m in measurements:
+        counted[m.cell.engine] = counted.get(m.cell.engine, 0) + 1
+    return counted
+
+
+def over(found: Contest) -> str:
+    """What the means are over."""
+    return f"{MEAN}: geometric mean over the {plural(found.common, 'row')} that all engines with a mean have"
+
+
+def contested(run: Run) -> Contest:
+    """The tallies of a whole run, as the summary shows them."""
+    names = competitors(run)
+    standing = placed(run)
+    ranked = _ranked(standing)
+    called = [_called(names, run.measurements[place]) for place in reading_order(run)]
+    return contest(standing, asked([m for m in called if m.cell.engine in ranked]))

@@ -20,6 +20,7 @@ PEAK, RETAINED = "peak_bytes", "retained_bytes"
 class Bar(Record, frozen=True, kw_only=True):
     """One row: two parts of a bar, in percent of the longest on the same workload, and its numbers as text."""
 
+    cell: int
     workload: str
     engine: str
     first: float
@@ -40,11 +41,12 @@ def phases(material: Material) -> Bars:
     shown = [e for e in material.fine if all(part in e.row.numbers for part in PARTS)]
     longest = _longest(shown, lambda row: sum(row.numbers[part].value for part in PARTS))
     bars = []
-    for row in (entry.row for entry in shown):
+    for entry in shown:
+        row = entry.row
         whole = longest[row.cell.task]
         first, second = (_percent(row.numbers[part].value, whole) for part in PARTS)
         texts = [_text(row, name) for name in (*PARTS, RATIO)]
-        bars.append(Bar(workload=row.workload, engine=row.engine, first=first, second=second, numbers=texts))
+        bars.append(Bar(cell=entry.place, workload=row.workload, engine=row.engine, first=first, second=second, numbers=texts))
     heads = [metric(name).title for name in (*PARTS, RATIO)]
     return Bars(heads=heads, bars=bars, gaps=_gaps(material, shown, PARTS))
 
@@ -60,11 +62,13 @@ def memory(material: Material) -> Bars:
         and any(metric_of(entry.row, column) for entry in shown)
     ]  # fmt: skip
     bars = []
-    for row in (entry.row for entry in shown):
+    for entry in shown:
+        row = entry.row
         peak, whole = row.numbers[PEAK].value, longest[row.cell.task]
         held = min(row.value(RETAINED) or 0.0, peak)
         bars.append(
             Bar(
+                cell=entry.place,
                 workload=row.workload,
                 engine=row.engine,
                 first=_percent(held, whole),

@@ -14,7 +14,7 @@ from gradmark.records.metric import Metric
 ZERO, BELOW, FARTHEST = 70, 60_000, 49_000
 NOTHING = chr(BELOW)  # in place of a number
 
-Unit = Literal["time", "bytes", "count", ""]
+Unit = Literal["time", "bytes", "count", "flops", "traffic", ""]
 # points: marks, with whiskers where an interval is known. line, dashed: curves.
 Style = Literal["points", "open", "line", "dashed", "joined", "change"]
 
@@ -29,7 +29,7 @@ class Axis(Record, frozen=True, kw_only=True):
 
 
 class Series(Record, frozen=True, kw_only=True):
-    """One entry of the legend; `colour` is the place of its engine."""
+    """One entry of the legend; `colour` is the place of its engine. Points whose cell the filter hides are not drawn."""
 
     name: str
     x: list[float]
@@ -39,6 +39,7 @@ class Series(Record, frozen=True, kw_only=True):
     text: list[str] = []  # what is shown over each point
     low: list[float] = []  # where the whiskers of each point end
     high: list[float] = []
+    cells: list[int] = []  # of each point; a series without them is there as long as its engine is
 
 
 class Course(Record, frozen=True, kw_only=True):
@@ -69,6 +70,9 @@ class View(Record, frozen=True, kw_only=True):
     series: list[Series]
     answer: str = ""
     blocks: Blocks | None = None
+    change: float = 1.0  # of a history: its last number by its first, or the other way round
+    band: list[float] = []  # of a history: where noise alone would keep it
+    cells: list[int] = []  # the view is offered while the filter shows one of them; if it has none, always
 
 
 class Chart(Record, frozen=True, kw_only=True):
@@ -79,6 +83,7 @@ class Chart(Record, frozen=True, kw_only=True):
     selects: list[str]
     views: list[View]
     missing: str = ""  # why there are no views
+    by_engine: bool = True  # whether the colours of series are places of engines
     # For each view, as `letters` writes them: the times of the blocks, and by what they load the pilots before and
     # after each. They are not in the views because they compress better by themselves.
     times: list[str] = []

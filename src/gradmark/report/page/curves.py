@@ -9,7 +9,7 @@ from gradmark.analyse.scaling import counted_in, swept, work
 from gradmark.records import Fit, Measurement, Number, metric
 from gradmark.records.metric import Metric
 from gradmark.records.times import WHOLE
-from gradmark.report.model.characters import one_line
+from gradmark.report.model.characters import listed, one_line
 from gradmark.report.model.columns import number_text
 from gradmark.report.model.words import ON_AXIS
 from gradmark.report.page.chart import Axis, Chart, Series, View, short, unit_of
@@ -17,8 +17,8 @@ from gradmark.report.page.material import Material
 
 CURVE_POINTS = 20
 
-# What one curve is drawn through: each size with the number of its row.
-Points = list[tuple[float, Number]]
+# What one curve is drawn through: each size with the number of its row, and its cell.
+Points = list[tuple[float, Number, int]]
 
 
 def scaling(material: Material) -> Chart:
@@ -30,7 +30,11 @@ def scaling(material: Material) -> Chart:
         workload = one_line(swept(members[0].cell, parameter).row)
         sized = _sized(members, parameter)
         for fit in fits[name]:
-            points = [(size, numbers[id(m)][fit.metric]) for size, m in sized if fit.metric in numbers[id(m)]]
+            points = [
+                (size, numbers[id(m)][fit.metric], material.places[m.cell.id])
+                for size, m in sized
+                if fit.metric in numbers[id(m)]
+            ]
             views.setdefault((workload, fit.metric), []).append((fit, members, points))
     order = {entry.name: place for place, entry in enumerate(metric.REGISTRY)} | {WHOLE: -1}
     names = list(dict.fromkeys(workload for workload, _ in views))
@@ -62,37 +66,39 @@ def _curves(
     series, said = [], []
     for fit, measured, points in members:
         engine = one_line(measured[0].cell.engine)
-        said.append(f"{engine} grows as n^{fit.p:.2f} ({fit.low:.2f} to {fit.high:.2f}), {fit.verdict}")
+        if any(number.value > 0 for _, number, _ in points):
+            said.append(f"{engine} grows as n^{fit.p:.2f} ({fit.low:.2f} to {fit.high:.2f}), {fit.verdict}")
         series += _one(fit, entry, points, engine, engines.index(engine))
     drawn = [point for one in series for point in zip(one.x, one.y, strict=True) if point[1] > 0]
+    free = [one_line(measured[0].cell.engine) for _, measured, points in members if all(n.value <= 0 for _, n, _ in points)]
     if drawn:
         # Through the cheapest point of the smallest size: what is steeper leaves the line upwards.
         first = min(drawn)
         last = max(x for x, _ in drawn)
         guide = [first[1], first[1] * last / first[0]]
         series.append(Series(name="linear", x=[first[0], last], y=guide, style="dashed", colour=-1))
-    zero = any(number.value <= 0 for _, _, points in members for _, number in points)
     return View(
         keys=[workload, entry.title],
-        summary="; ".join(said) + "." + (" Zeros have no place on a logarithmic axis." if zero else ""),
+        summary=" ".join([*([f"{'; '.join(said)}."] if said else []), *([f"Always 0: {listed(free)}."] if free else [])]),
         x=Axis(title=f"n: {counted_in(members[0][1][0])}", unit="count", log=True),
         y=Axis(title=entry.title + (f", {ON_AXIS}" if entry.phase else ""), unit=unit_of(entry), log=True),
         series=series,
+        cells=[cell for _, _, points in members for _, _, cell in points],
     )
 
 
 def _one(fit: Fit, entry: Metric, points: Points, engine: str, colour: int) -> list[Series]:
     """The numbers as tables show them, and the fit as a curve."""
-    positive = [(size, number) for size, number in points if number.value > 0]
     marks = Series(
         name=engine,
-        x=[size for size, _ in positive],
-        y=[short(number.value) for _, number in positive],
-        low=[short(_ends(number)[0]) for _, number in positive] if entry.phase else [],
-        high=[short(_ends(number)[1]) for _, number in positive] if entry.phase else [],
+        x=[size for size, _, _ in points],
+        y=[short(max(number.value, 0.0)) for _, number, _ in points],
+        low=[short(_ends(number)[0]) for _, number, _ in points] if entry.phase else [],
+        high=[short(_ends(number)[1]) for _, number, _ in points] if entry.phase else [],
         style="points",
         colour=colour,
-        text=[f"{engine}, n = {size:g}: {number_text(entry, number)}{_spread(number)}" for size, number in positive],
+        text=[f"{engine}, n = {size:g}: {number_text(entry, number)}{_spread(number)}" for size, number, _ in points],
+        cells=[cell for _, _, cell in points],
     )
     low, high = min(fit.sizes), max(fit.sizes)
     xs = [low * (high / low) ** (k / (CURVE_POINTS - 1)) for k in range(CURVE_POINTS)]
@@ -104,7 +110,7 @@ def _one(fit: Fit, entry: Metric, points: Points, engine: str, colour: int) -> l
         style="line",
         colour=colour,
     )
-    return [marks, line] if marks.x else [line]
+    return [marks, line] if line.x else [marks]
 
 
 def _ends(number: Number) -> tuple[float, float]:

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from statistics import geometric_mean
 
 from gradmark import units
-from gradmark.analyse.standings import Standing, rows_of
-from gradmark.records import Measurement, Record
+from gradmark.analyse.standings import Standing
+from gradmark.records import Record
 from gradmark.report.model.characters import one_line
 from gradmark.report.model.columns import MISSING
 from gradmark.report.model.operators import OperatorTable, operator_tables
 from gradmark.report.model.rows import WORDS
 from gradmark.report.model.sides import LEGEND, mark
 from gradmark.report.model.words import time_taken
-from gradmark.report.page.material import Material
+from gradmark.report.page.material import Entry, Material
 
 # What is a thousandth of the largest is cold, however small; else one tiny number makes all others hot.
 DECADES = 3.0
@@ -36,6 +36,7 @@ class HeatRow(Record, frozen=True, kw_only=True):
     name: str
     squares: list[Square]
     problem: str = ""
+    cells: str = ""  # the places of its cells
 
 
 class Heat(Record, frozen=True, kw_only=True):
@@ -46,14 +47,18 @@ class Heat(Record, frozen=True, kw_only=True):
     heads: list[str]
     rows: list[HeatRow]
     notes: list[str] = []
+    engine: int | None = None  # the place of the engine that all of it is about
+    engines: list[int] = []  # or of that of each column
 
 
 def operators(material: Material) -> list[Heat]:
     """One map for each engine and kind of operator workload."""
-    return [_operators(table) for table in operator_tables(material.run.measurements)]
+    return [
+        _operators(table, material.engines.index(table.engine)) for table in operator_tables(material.run.measurements)
+    ]
 
 
-def _operators(table: OperatorTable) -> Heat:
+def _operators(table: OperatorTable, engine: int) -> Heat:
     fine = [line for line in table.lines if not line.problem]
     heats = [_heats([line.numbers[place] for line in fine]) for place in range(len(table.heads))]
     rows = [
@@ -67,7 +72,7 @@ def _operators(table: OperatorTable) -> Heat:
         for at, line in enumerate(fine)
     ]
     rows += [HeatRow(name=line.name, squares=[], problem=line.problem) for line in table.lines if line.problem]
-    return Heat(title=table.title, corner="operator", heads=table.heads, rows=rows, notes=[table.note])
+    return Heat(title=table.title, corner="operator", heads=table.heads, rows=rows, notes=[table.note], engine=engine)
 
 
 def _heats(numbers: Sequence[float | None]) -> list[int]:
@@ -88,10 +93,16 @@ def side_by_side(material: Material) -> Heat | None:
     if not competing:
         return None
     names = dict.fromkeys(standing.engine for row in competing.values() for standing in row)
-    engines = sorted(names, key=lambda engine: material.engines.index(one_line(engine)))
-    members = rows_of(material.run.measurements)
+    called = list(dict.fromkeys(material.competitors.values()))
+    engines = sorted(names, key=called.index)
+    members = {task: [e for e in material.entries if material.task(e) == one_line(task)] for task in competing}
     rows = [
-        HeatRow(name=one_line(task), squares=_squares(row, members[task], engines)) for task, row in competing.items()
+        HeatRow(
+            name=one_line(task),
+            squares=_squares(row, members[task], engines),
+            cells=" ".join(str(e.place) for e in members[task]),
+        )
+        for task, row in competing.items()
     ]
     shared = [{s.engine: s.ratio for s in row} for row in competing.values() if len(row) == len(engines)]
     if shared:
@@ -104,13 +115,20 @@ def side_by_side(material: Material) -> Heat | None:
         corner="workload",
         heads=[one_line(engine) for engine in engines],
         rows=rows,
+        engines=[_of(material, engine) for engine in engines],
         notes=[*LEGEND[:2], mean or "No workload has a time on every engine, so there is no mean."],
     )
 
 
-def _squares(row: Sequence[Standing], members: Sequence[Measurement], engines: Sequence[str]) -> list[Square]:
+def _of(material: Material, competitor: str) -> int:
+    """The place of the engine of a competitor."""
+    engine = next(engine for (engine, _), name in material.competitors.items() if name == competitor)
+    return material.engines.index(one_line(engine))
+
+
+def _squares(row: Sequence[Standing], members: Sequence[Entry], engines: Sequence[str]) -> list[Square]:
     """A square for each engine; what has no time says what became of it."""
-    failed = {m.cell.engine: Square(text=WORDS[m.status]) for m in members if m.status != "ok"}
+    failed = {e.row.cell.engine: Square(text=WORDS[e.row.status]) for e in members if e.row.status != "ok"}
     timed = {standing.engine: _square(standing) for standing in row}
     return [timed.get(engine) or failed.get(engine) or Square(text=MISSING) for engine in engines]
 

@@ -3,7 +3,9 @@
 In: material. Out: one chart; a series is of one class of machines and way of measuring.
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
+from statistics import median
 
 import msgspec
 
@@ -20,24 +22,31 @@ from gradmark.report.page.chart import Axis, Chart, Series, Style, View, short, 
 from gradmark.report.page.material import Material
 
 
+# With fewer runs nobody can tell noise from change.
+LEAST_RUNS = 4
+FARTHEST = 1e9
+
+
 def history(material: Material) -> Chart:
     """Every row that two runs or more have: its total, and its counts where they changed."""
     runs = material.runs
-    views = [*_views(runs, WHOLE), *_counts(runs)] if len(runs) > 1 else []
-    order = {view.keys[0]: place for place, view in reversed(list(enumerate(views)))}
+    views = [*_views(material, runs, WHOLE), *_counts(material)] if len(runs) > 1 else []
+    moved = {view.keys[0]: max(v.change for v in views if v.keys[0] == view.keys[0]) for view in views}
     one = "One run was given; `gradmark report RUN RUN …` draws the history of several."
     none = "The runs have no row in common."
     return Chart(
         id="history-chart",
         title="Run after run; counts are drawn where they changed. Times of different days are shown, not judged",
         selects=["Row", "Metric"],
-        views=sorted(views, key=lambda view: order[view.keys[0]]),
+        views=sorted(views, key=lambda view: -moved[view.keys[0]]),
         missing="" if views else one if len(runs) < 2 else none,
+        by_engine=False,
     )
 
 
-def _counts(runs: Sequence[Run]) -> Iterator[View]:
+def _counts(material: Material) -> Iterator[View]:
     """Exact metrics of the rows on which they changed. Most never do, and a page of them would be long."""
+    runs = material.runs
     for entry in metric.REGISTRY:
         if entry.exact and entry.fitted:
             seen: dict[str, set[float]] = {}
@@ -51,10 +60,10 @@ def _counts(runs: Sequence[Run]) -> Iterator[View]:
                 )
                 for run in runs
             ]
-            yield from _views(moved, entry.name)
+            yield from _views(material, moved, entry.name)
 
 
-def _views(runs: Sequence[Run], name: str) -> Iterator[View]:
+def _views(material: Material, runs: Sequence[Run], name: str) -> Iterator[View]:
     kept = histories([outline(run, [name, "primal"]) for run in runs], name)
     rows: dict[str, list[History]] = {}
     for series in kept.series:
@@ -62,7 +71,9 @@ def _views(runs: Sequence[Run], name: str) -> Iterator[View]:
     for cell, members in rows.items():
         if sum(len(series.points) for series in members) > 1:
             members.sort(key=lambda series: series.machine != kept.newest)
-            yield _view(cell, members, kept, runs)
+            place = material.places.get(cell)
+            view = _view(cell, members, kept, runs)
+            yield msgspec.structs.replace(view, cells=[] if place is None else [place])
 
 
 def _view(cell: str, members: Sequence[History], kept: Histories, runs: Sequence[Run]) -> View:
@@ -89,7 +100,24 @@ def _view(cell: str, members: Sequence[History], kept: Histories, runs: Sequence
         x=Axis(title="run", names=[_named(run) for run in runs]),
         y=Axis(title=f"{entry.title}, {ON_AXIS}" if entry.phase else entry.title, unit=unit_of(entry)),
         series=drawn,
+        change=_moved(values),
+        band=_band(list(numbers.values())),
     )
+
+
+def _moved(values: Sequence[float]) -> float:
+    """How far the last lies from the first, as a factor of at least 1, whichever way; 0 and something else: as far as it gets."""
+    low, high = sorted((values[0], values[-1]))
+    return 1.0 if high == low else short(high / low) if low > 0 else FARTHEST
+
+
+def _band(values: Sequence[float]) -> list[float]:
+    """The noise: where the middle half of the changes from run to run would lead from the typical value."""
+    if len(values) < LEAST_RUNS:
+        return []
+    middle = median(values)
+    step = median(abs(b - a) for a, b in itertools.pairwise(values))
+    return [short(middle - step), short(middle + step)]
 
 
 def _series(series: History, kept: Histories, runs: Sequence[Run], places: dict[str, int]) -> Series:

@@ -1,6 +1,6 @@
-"""HTML: one file with everything in it: styles, scripts, plotly, data. It needs no network, and asks for none.
+"""HTML: one file with everything in it: styles, scripts, data. It needs no network, and asks for none.
 
-In: a page. Out: text. The template escapes all text; data and plotly go in compressed, and the page unpacks them.
+In: a page. Out: text. The template escapes all text; the data of plots goes in compressed, and the page unpacks it.
 """
 
 import base64
@@ -8,12 +8,34 @@ import gzip
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 
+import markupsafe
 import msgspec
 
+from gradmark.analyse.standings import BY_HAND
 from gradmark.report.escaping.html import printable_json, shown, with_code
+from gradmark.report.model.overview import HEADS
 from gradmark.report.page.page import Page
 
-SCRIPTS = ("table.js", "plots.js", "blocks.js", "loading.js", "page.js")
+SCRIPTS = (
+    "filter.js", "overview.js", "table.js", "svg.js", "plots.js", "blocks.js",
+    "ratios.js", "loading.js", "page.js",
+)  # fmt: skip
+# In order, with what the navigation calls them.
+SECTIONS = {
+    "glance": "Overview",
+    "ratios": "Ratios",
+    "table": "Table",
+    "phases": "Phases",
+    "scaling": "Scaling",
+    "operators": "Operators",
+    "memory": "Memory",
+    "accuracy": "Accuracy",
+    "samples": "Samples",
+    "engines": "Engines",
+    "published": "Published",
+    "history": "History",
+    "verdicts": "Contract",
+}
 
 
 def render(page: Page) -> str:
@@ -31,12 +53,14 @@ def render(page: Page) -> str:
     )
     environment.filters["code"] = with_code
     environment.globals["zip"] = zip
-    plotly = (files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8") if page.charts else ""
-    with ThreadPoolExecutor(2) as beside:  # compressing lets Python go on; the template needs the results at its end
+    with ThreadPoolExecutor(1) as beside:  # compressing lets Python go on; the template needs the result at its end
         return environment.get_template("page.html").render(
             page=page,
-            plotly=beside.submit(packed, plotly),
+            sections={id: name for id, name in SECTIONS.items() if id != "ratios" or page.answers},
+            baselines=sorted((line.engine for line in page.overview.lines), key=lambda name: name != BY_HAND),
+            heads=HEADS,
             data=beside.submit(packed, data(page)),
+            index=markupsafe.Markup(in_script(msgspec.json.encode(page.index).decode())),
             style=(assets / "page.css").read_text(encoding="utf-8"),
             first=(assets / "first.js").read_text(encoding="utf-8"),
             scripts="\n".join((assets / name).read_text(encoding="utf-8") for name in SCRIPTS),
@@ -53,6 +77,11 @@ def data(page: Page) -> str:
     return msgspec.json.encode(charts).decode()
 
 
+def in_script(text: str) -> str:
+    """JSON between the tags of a script, which only `</` could end."""
+    return printable_json(text).replace("<", "\\u003c")
+
+
 def packed(text: str) -> str:
-    """Compressed, in letters that have no meaning in HTML; plotly alone takes 5 MB as it is, and 2 MB so."""
+    """Compressed, in letters that have no meaning in HTML: the samples of a full run are 10 MB as they are."""
     return base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode()

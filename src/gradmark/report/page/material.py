@@ -15,6 +15,7 @@ from gradmark.analyse.summary import summarise_run
 from gradmark.errors import GradmarkError
 from gradmark.records import Cell, Measurement, Run, Summary
 from gradmark.report.model import sides
+from gradmark.report.model.characters import one_line
 from gradmark.report.model.columns import Column, cells, columns
 from gradmark.report.model.rows import Row, reading_order, row
 
@@ -78,7 +79,10 @@ class Material:
     @cached_property
     def entries(self) -> "list[Entry]":
         """Every cell, in reading order."""
-        return [Entry(self.run.measurements[at], row(self.summaries[at])) for at in reading_order(self.run)]
+        return [
+            Entry(self.run.measurements[at], row(self.summaries[at]), place)
+            for place, at in enumerate(reading_order(self.run))
+        ]
 
     @cached_property
     def fine(self) -> "list[Entry]":
@@ -106,6 +110,42 @@ class Material:
         return sides.placed(self.compared)
 
     @cached_property
+    def competitors(self) -> dict[tuple[str, str], str]:
+        """What the engine of a cell is called beside others, by its name and device."""
+        return sides.competitors(self.run)
+
+    @cached_property
+    def tasks(self) -> list[str]:
+        """What engines are compared on, in reading order."""
+        return list(dict.fromkeys(map(self.task, self.entries)))
+
+    def task(self, entry: "Entry") -> str:
+        """The task of a cell, safe to print."""
+        cell = entry.row.cell
+        return one_line(f"{cell.task} of {cell.file}" if cell.file else cell.task)
+
+    def standing(self, entry: "Entry") -> Standing | None:
+        """Where a cell stands in its row; None if it does not compete."""
+        cell = entry.row.cell
+        return self._standings.get((self.task(entry), self.competitors[cell.engine, cell.device]))
+
+    @cached_property
+    def competing(self) -> "dict[tuple[str, str], Entry]":
+        """The entry of each standing, by task and by what its engine is called beside others."""
+        return {
+            (self.task(e), self.competitors[e.row.cell.engine, e.row.cell.device]): e for e in reversed(self.entries)
+        }
+
+    @cached_property
+    def _standings(self) -> dict[tuple[str, str], Standing]:
+        return {(one_line(task), s.engine): s for task, row in self.standings.items() for s in row}
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The number of each cell, by its id: its place in reading order."""
+        return {entry.measurement.cell.id: entry.place for entry in self.entries}
+
+    @cached_property
     def growth(self) -> Growth:
         """The fits by family, and the suspects."""
         return growth(self.run)
@@ -119,8 +159,8 @@ class Material:
 class Entry:
     """One cell: its samples, and its row, which all of its numbers are taken from."""
 
-    def __init__(self, measurement: Measurement, row: Row) -> None:
-        self.measurement, self.row = measurement, row
+    def __init__(self, measurement: Measurement, row: Row, place: int) -> None:
+        self.measurement, self.row, self.place = measurement, row, place
 
     def texts(self, shown: Sequence[Column]) -> dict[str, str]:
         """The row's text for each column."""

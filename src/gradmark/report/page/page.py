@@ -9,6 +9,7 @@ import msgspec
 
 from gradmark import units
 from gradmark.analyse.contract import contract
+from gradmark.analyse.growth import Curves
 from gradmark.analyse.hypotheses import BUILT_IN, Hypothesis, judge
 from gradmark.records import Record, Run, Verdict
 from gradmark.records.metric import metric
@@ -16,11 +17,13 @@ from gradmark.report.model import sides
 from gradmark.report.model.answers import answers
 from gradmark.report.model.characters import one_line, plural
 from gradmark.report.model.notes import Note, notes, unfinished
+from gradmark.report.model.overview import Overview, overview
 from gradmark.report.model.published import BesideAll, beside
 from gradmark.report.page import bars, curves, grid, heat, points
 from gradmark.report.page.cards import Card, cards
 from gradmark.report.page.chart import Chart
 from gradmark.report.page.history import history
+from gradmark.report.page.index import Index, index
 from gradmark.report.page.material import NOTED, Material
 from gradmark.report.page.samples import samples
 
@@ -33,6 +36,7 @@ class Growth(Record, frozen=True, kw_only=True):
     exponent: str
     interval: str
     verdict: str
+    cells: str  # the places of what was fitted
 
 
 class Transcript(Record, frozen=True, kw_only=True):
@@ -48,7 +52,9 @@ class Page(Record, frozen=True, kw_only=True):
 
     title: str
     facts: list[tuple[str, str]]  # machine, commit, settings
-    answers: list[str]  # one for each workload on which engines were compared
+    overview: Overview
+    index: Index
+    answers: list[tuple[int, str]]  # one for each task on which engines were compared, with its place
     absent: list[str]  # engines that ran nothing
     cards: list[Card]
     notes: list[Note]
@@ -70,7 +76,7 @@ class Page(Record, frozen=True, kw_only=True):
 
     @property
     def charts(self) -> list[Chart]:
-        """What plotly draws."""
+        """What is drawn from the packed data."""
         charts = [self.scaling, self.accuracy, self.samples, self.first_call, self.pareto, self.history]
         return [chart for chart in charts if chart.views]
 
@@ -83,7 +89,9 @@ def page(runs: Sequence[Run], gate: Verdict | None = None, own: Sequence[Hypothe
     return Page(
         title=f"Gradmark: {material.run.id}",
         facts=list(_facts(material)),
-        answers=answers(material.standings) if compared else [],
+        overview=overview(material.compared, material.rows, promises),
+        index=index(material),
+        answers=_answers(material) if compared else [],
         absent=sides.absent(material.run, material.summaries) if compared else [],
         cards=cards(material, promises, gate),
         notes=_notes(material),
@@ -106,6 +114,7 @@ def page(runs: Sequence[Run], gate: Verdict | None = None, own: Sequence[Hypothe
                 exponent=f"{fit.p:.2f}",
                 interval=f"{fit.low:.2f} to {fit.high:.2f}",
                 verdict=fit.verdict,
+                cells=_cells(material, family),
             )
             for family in material.growth.curves
             for fit in family.fits
@@ -121,6 +130,18 @@ def page(runs: Sequence[Run], gate: Verdict | None = None, own: Sequence[Hypothe
         history=history(material),
         verdicts=[*([gate] if gate else []), *promises, *_hypotheses(material, own)],
     )
+
+
+def _cells(material: Material, family: Curves) -> str:
+    """The places of the cells of a family."""
+    found = [m for (name, _), members in material.families.items() if name == family.name for m in members]
+    return " ".join(str(material.places[m.cell.id]) for m in found)
+
+
+def _answers(material: Material) -> list[tuple[int, str]]:
+    """Each answer with the place of its task, by which the filter knows it."""
+    contested = [one_line(task) for task, row in material.standings.items() if len(row) > 1]
+    return list(zip(map(material.tasks.index, contested), answers(material.standings), strict=True))
 
 
 def _facts(material: Material) -> Iterator[tuple[str, str]]:

@@ -32,6 +32,7 @@ def accuracy(material: Material) -> Chart:
                 x=Axis(title=f"time of value and gradient, {ON_AXIS}", unit="time", log=True),
                 y=Axis(title="correct digits; 16: exact"),
                 series=_by_engine(members, material.engines, _accurate),
+                cells=[e.place for e in members],
             )
         )
     return Chart(
@@ -100,7 +101,7 @@ def pareto(material: Material) -> Chart:
     for task, row in material.standings.items():
         complete = [s for s in row if s.total_ns > 0 and s.peak_bytes and s.digits is not None]
         if len(complete) > 1:
-            views.append(_front(one_line(task), complete, material.engines))
+            views.append(_front(one_line(task), complete, material))
     return Chart(
         id="pareto-chart",
         title="Time, memory and accuracy: what no other engine beats in all three",
@@ -110,7 +111,8 @@ def pareto(material: Material) -> Chart:
     )
 
 
-def _front(task: str, row: Sequence[Standing], engines: list[str]) -> View:
+def _front(task: str, row: Sequence[Standing], material: Material) -> View:
+    entries = {s.engine: material.competing[task, s.engine] for s in row}
     best = [f"{one_line(s.engine)} ({s.digits:.1f} digits)" for s in row if s.pareto]
     return View(
         keys=[task],
@@ -123,7 +125,8 @@ def _front(task: str, row: Sequence[Standing], engines: list[str]) -> View:
                 x=[short(s.total_ns)],
                 y=[short(s.peak_bytes or 0.0)],
                 style="points" if s.pareto else "open",
-                colour=engines.index(one_line(s.engine)),
+                colour=material.engines.index(entries[s.engine].row.engine),
+                cells=[entries[s.engine].place],
                 text=[
                     f"{one_line(s.engine)}: {units.time(s.total_ns)}, peak {units.size(s.peak_bytes or 0.0)}, "
                     f"{s.digits:.1f} digits"
@@ -131,6 +134,7 @@ def _front(task: str, row: Sequence[Standing], engines: list[str]) -> View:
             )
             for s in row
         ],
+        cells=[entry.place for entry in entries.values()],
     )
 
 
@@ -149,6 +153,7 @@ def _by_engine(
                     text=[text for _, _, text in points],
                     style="points",
                     colour=place,
+                    cells=[e.place for e in members if e.row.engine == engine],
                 )
             )
     return series

@@ -88,6 +88,7 @@ class Timed:
             x=Axis(title="block, in the order of measuring"),
             y=Axis(title=f"{self.phase}, time of an iteration", unit="time"),
             series=[],
+            cells=[self.entry.place],
             blocks=Blocks(
                 processes=[(s.process + 1, len(p.block_ns)) for s, p in zip(self.samples, self.parts, strict=True)],
                 low=self.low,

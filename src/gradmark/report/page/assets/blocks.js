@@ -2,10 +2,11 @@
 "use strict";
 // Told apart by colour and by shape. Slow ones are drawn first, so that they hide no calm one.
 const STATES = [
-  { state: "slow", name: "machine was slow", colour: 1, symbol: "x-thin-open", rank: 2 },
-  { state: "calm", name: "calm", colour: 0, symbol: "circle", rank: 1 },
-  { state: "unknown", name: "state unknown", colour: -1, symbol: "diamond-open", rank: 3 },
+  { state: "slow", name: "machine was slow", colour: 1, shape: "cross" },
+  { state: "calm", name: "calm", colour: 0, shape: 0 },
+  { state: "unknown", name: "state unknown", colour: -1, shape: 2, open: true },
 ];
+const ORDER = ["calm", "slow", "unknown"]; // in the legend
 const KINDS = { core: "pilots", memory: "memory pilots", device: "device pilots" };
 const SLOWEST = 2; // pilots that took longer are drawn at this multiple of the reference
 // Numbers as chart.py has them in letters.
@@ -43,82 +44,66 @@ function blockText({ number, at, measured, looks, state }) {
   const corrected = looks.core ? measured / Math.min(...looks.core.map((one) => one.ratio)) : measured;
   const counted = { calm: `, ${timeText(corrected)} corrected`, slow: ", not corrected and not counted", unknown: "" }[state];
   const pilots = Object.entries(looks).map(([kind, pair]) => `${KINDS[kind]} ${pair.map((one) => multiple(one.ratio)).join(" and ")}`);
-  return [`process ${number}, block ${at + 1}: ${name}`, `${timeText(measured)} as measured${counted}`, ...pilots].join("<br>");
+  return [`process ${number}, block ${at + 1}: ${name}`, `${timeText(measured)} as measured${counted}`, ...pilots].join("\n");
 }
 
-// One trace for the marks of a state; those beyond the axis are triangles at its end.
-function marks(found, { name, colour, symbol, rank }, top, size, more) {
-  const drawn = colour < 0 ? variable("--soft") : COLOURS[theme()][colour];
-  const part = (some, shape, legend) => ({
-    type: "scatter", mode: "markers", name, legendgroup: name, legendrank: rank, showlegend: legend, hoverinfo: "text",
-    x: some.map((one) => one.x), y: some.map((one) => Math.min(one.y, top)), text: some.map((one) => one.text),
-    marker: { symbol: shape, size, color: drawn, line: { width: shape.includes("thin") ? 1.5 : 1, color: drawn } }, ...more,
-  });
-  const [within, beyond] = [found.filter((one) => one.y <= top), found.filter((one) => one.y > top)];
-  return [
-    ...(within.length ? [part(within, symbol, more.yaxis === "y")] : []),
-    ...(beyond.length ? [part(beyond, "triangle-up-open", more.yaxis === "y" && !within.length)] : []),
-  ];
-}
-
-function pilotTraces(kind, yaxis, blocks, size) {
-  const found = blocks.flatMap((one) => (one.looks[kind] ?? []).map(({ ratio, calm }, after) => ({
-    x: one.place + (after ? 0.25 : -0.25), y: ratio, state: calm ? "calm" : "slow",
-    text: `process ${one.number}, ${after ? "after" : "before"} block ${one.at + 1}: ${multiple(ratio)}`,
-  })));
-  return STATES.flatMap((state) => marks(found.filter((one) => one.state === state.state), state, SLOWEST, size, { yaxis }));
+// What lies beyond the axis is a triangle at its end.
+function blockMarks(svg, found, x, y, top, size) {
+  for (const { state, colour, shape, open = false } of STATES) {
+    for (const one of found.filter((one) => one.state === state)) {
+      const beyond = one.y > top;
+      mark(svg, x.at(one.x), y.at(Math.min(one.y, top)), beyond ? { shape: 3, colour, size: size + 1, open: true, text: one.text } : { shape, colour, size, open, text: one.text });
+    }
+  }
 }
 
 // Processes in turn with a shade and without.
-function shades(processes) {
+function shades(svg, processes, x, top, bottom) {
   let end = 0.5;
-  const ranges = processes.map(([, count]) => [end, (end += count)]);
-  return ranges.filter((_, turn) => turn % 2).map(([x0, x1]) => ({
-    type: "rect", layer: "below", xref: "x", yref: "paper", x0, x1, y0: 0, y1: 1, line: { width: 0 }, fillcolor: variable("--line"), opacity: 0.3,
-  }));
+  processes.forEach(([, count], turn) => {
+    const [from, to] = [x.at(end), x.at((end += count))];
+    if (turn % 2) el("rect", { class: "shade", x: from, y: top, width: to - from, height: bottom - top }, svg);
+  });
 }
 
-function blocksPlot(view, narrow) {
+function blocksPlot(place, view) {
   const { top, shown, pilots = {}, processes } = view.blocks;
   const blocks = view.unrolled;
-  const factor = UNITS[view.y.unit].factor;
-  const ends = [0, blocks.length + 1];
-  const found = blocks.map((one) => ({ x: one.place, y: one.measured * factor, state: one.state, text: blockText(one) }));
-  const traces = STATES.flatMap((state) => marks(found.filter((one) => one.state === state.state), state, top * factor, narrow ? 5 : 6, { yaxis: "y" }));
-  if (shown !== undefined) {
-    traces.push({
-      type: "scatter", mode: "lines", name: `the number shown, ${timeText(shown)}`, legendrank: 4, x: ends, y: [shown * factor, shown * factor],
-      line: { color: variable("--text"), width: 1, dash: "dash" }, hoverinfo: "skip",
-    });
-  }
+  const narrow = place.clientWidth < 560;
   const kinds = Object.keys(pilots);
-  const [height, gap] = [kinds.length > 1 ? 0.18 : 0.26, 0.07];
-  const floor = kinds.length * (height + gap);
-  const heights = traces.flatMap((one) => one.y);
-  const [low, high] = [Math.min(...heights), Math.max(...heights)];
-  const yaxis = { ...axis(view.y, heights, narrow), domain: [floor, 1], range: [low - 0.06 * (high - low), high + 0.06 * (high - low)] };
-  if (low === high) delete yaxis.range;
-  const last = kinds.length ? `y${kinds.length + 1}` : "y";
-  const plot = {
-    xaxis: { ...axis(view.x, ends, narrow), range: ends, anchor: last, zeroline: false }, yaxis: { ...yaxis, zeroline: false },
-    legend: { orientation: "h", x: 0, y: 1.01, yanchor: "bottom", font: { size: narrow ? 11 : 13 } }, shapes: shades(processes), annotations: [],
-  };
+  const [high, each] = [narrow ? 240 : 300, 70];
+  const { svg, width } = canvas(place, 400);
+  const found = blocks.map((one) => ({ x: one.place, y: one.measured, state: one.state, text: blockText(one) }));
+  const heights = [...found.map((one) => Math.min(one.y, top)), ...(shown === undefined ? [] : [shown])];
+  const [least, most] = endsOf(heights, false);
+  const states = STATES.filter(({ state }) => found.some((one) => one.state === state)).reverse();
+  const entries = [...states].sort((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state))
+    .map(({ name, colour, shape, open }) => ({ text: name, draw: inLegend(colour, { shape, open }) }));
+  if (shown !== undefined) entries.push({ text: `the number shown, ${timeText(shown)}`, draw: inLegend(-1, { dashed: true }) });
+  const first = legend(svg, entries, 12, 0, width - 14) + 8;
+  const y = axisOf({ ...view.y, low: least, high: most }, first + high, first, narrow ? 5 : 7);
+  const left = Math.max(besideOf(y.ticks, y.title), 52);
+  const right = width - 14;
+  const x = axisOf({ ...view.x, low: 0, high: blocks.length + 1 }, left, right, narrow ? 5 : 9);
+  const bottom = first + high + kinds.length * (each + 30);
+  shades(svg, processes, x, first, bottom);
+  grid(svg, { left, top: first, right, bottom: first + high }, x, y, { labels: !kinds.length });
+  if (shown !== undefined) el("line", { class: "dashed c-none", x1: left, x2: right, y1: y.at(shown), y2: y.at(shown) }, svg);
+  blockMarks(svg, found, x, y, top, narrow ? 3 : 3.5);
   kinds.forEach((kind, at) => {
-    const name = `y${at + 2}`;
+    const [above, below] = [first + high + 30 + at * (each + 30), first + high + 30 + at * (each + 30) + each];
     const limit = 1 + pilots[kind].limit / pilots[kind].parts;
-    const bottom = (kinds.length - 1 - at) * (height + gap);
-    const lowest = Math.min(1, ...blocks.flatMap((one) => (one.looks[kind] ?? []).map(({ ratio }) => ratio)));
-    traces.push(...pilotTraces(kind, name, blocks, narrow ? 3 : 4));
-    const { title, ...drawn } = axis({ unit: "", log: true, names: [], title: "" }, [], narrow);
-    plot[`yaxis${at + 2}`] = {
-      ...drawn, domain: [bottom, bottom + height], range: [0.94 * lowest, SLOWEST * 1.06].map(Math.log10),
-      tickvals: [1, 1.5, SLOWEST], ticktext: ["1×", "1.5×", `≥ ${SLOWEST}×`], zeroline: false, fixedrange: true,
-    };
-    plot.shapes.push({ type: "line", xref: "paper", yref: name, x0: 0, x1: 1, y0: limit, y1: limit, line: { color: variable("--text"), width: 1, dash: "dot" } });
-    plot.annotations.push({
-      text: `${KINDS[kind]}, calm up to ${multiple(limit)} (dotted line)`, font: { size: narrow ? 11 : 13 }, showarrow: false,
-      xref: "paper", yref: "paper", x: 0, y: bottom + height, xanchor: "left", yanchor: "bottom",
-    });
+    const seen = blocks.flatMap((one) => (one.looks[kind] ?? []).map(({ ratio, calm }, after) => ({
+      x: one.place + (after ? 0.25 : -0.25), y: ratio, state: calm ? "calm" : "slow",
+      text: `process ${one.number}, ${after ? "after" : "before"} block ${one.at + 1}: ${multiple(ratio)}`,
+    })));
+    const lowest = Math.min(1, ...seen.map((one) => one.y));
+    const ticks = [{ value: 1, text: "1×" }, { value: 1.5, text: "1.5×" }, { value: SLOWEST, text: `≥ ${SLOWEST}×` }];
+    const ratios = axisOf({ log: true, low: 0.94 * lowest, high: SLOWEST * 1.06, ticks }, below, above);
+    grid(svg, { left, top: above, right, bottom: below }, x, ratios, { labels: at === kinds.length - 1 });
+    el("line", { class: "dotted c-none", x1: left, x2: right, y1: ratios.at(limit), y2: ratios.at(limit) }, svg);
+    el("text", { class: "note", x: left + 2, y: above - 7 }, svg, `${KINDS[kind]}, calm up to ${multiple(limit)} (dotted line)`);
+    blockMarks(svg, seen, x, ratios, SLOWEST, narrow ? 2 : 2.5);
   });
-  return { traces, ...plot };
+  resize(svg, width, bottom + 46);
 }

@@ -1,8 +1,7 @@
-// Loading: the data of the plots and plotly are unpacked when nothing else is to do, and plotly runs once it is needed.
+// Loading: the data of the plots is unpacked when nothing else is to do; each is drawn when it comes near the screen.
 "use strict";
 const PIECE = 1 << 17; // letters; a multiple of four, as base64 wants it
 let charts = {};
-let plotly = ""; // its text, until it has run
 
 // Piece by piece: the page answers in between.
 async function unpacked(id) {
@@ -21,22 +20,13 @@ async function unpacked(id) {
   return new Response(packed.pipeThrough(new DecompressionStream("gzip"))).text();
 }
 
-// It takes a second or so in which the page does not answer, so only who looks at plots or prints them waits for it.
-function runPlotly() {
-  if (window.Plotly) return;
-  const script = document.createElement("script");
-  script.textContent = plotly;
-  document.head.append(script);
-  plotly = "";
-}
-
-function drawFirst(figure) {
-  runPlotly();
-  setUp(figure, charts[figure.id]);
-}
+// Figures whose numbers are not among the packed ones draw themselves.
+const OWN = { "ratios-chart": setUpRatios };
+const start = (figure) => (OWN[figure.id] ?? setUp)(figure, charts[figure.id]);
+const drawn = () => all("figure.chart").filter((figure) => figure.paint);
 
 function drawAll() {
-  for (const figure of all("figure.chart")) figure.view ? draw(figure) : drawFirst(figure);
+  for (const figure of all("figure.chart")) figure.paint ? figure.paint() : start(figure);
 }
 
 // What stands below the table is laid out when the reader has nothing else for the page to do.
@@ -51,14 +41,22 @@ async function showRest() {
 async function prepareCharts(figures) {
   try {
     charts = JSON.parse(await unpacked("data"));
-    plotly = await unpacked("plotly");
   } catch (error) {
     figures.forEach((one) => (one.querySelector(".summary").textContent = `This browser cannot draw it: ${error.message}.`));
     return;
   }
   const watcher = new IntersectionObserver((entries) => {
-    for (const { isIntersecting, target } of entries) if (isIntersecting && !target.view) drawFirst(target);
+    for (const { isIntersecting, target } of entries) if (isIntersecting && !target.paint) start(target);
   }, { rootMargin: "300px" });
   figures.forEach((figure) => watcher.observe(figure));
   document.documentElement.dataset.plots = "ready";
 }
+
+// As wide as the window, and what the filter shows.
+let width = innerWidth;
+addEventListener("resize", () => {
+  if (innerWidth === width) return; // on a phone the height changes while it scrolls
+  width = innerWidth;
+  drawn().forEach((figure) => figure.paint());
+});
+filter.followers.push(() => drawn().forEach((figure) => (figure.choose ?? figure.paint)()));

@@ -1,11 +1,11 @@
 // The page as a whole: light and dark, and printing.
 "use strict";
 const button = document.getElementById("theme");
+const theme = () => (document.documentElement.dataset.theme === "dark" ? "dark" : "light");
 
 function setTheme(name) {
   if (name !== theme()) document.documentElement.dataset.theme = name;
   button.textContent = name === "dark" ? "Light" : "Dark";
-  if (window.Plotly) all("figure.chart").filter((figure) => figure.view).forEach(draw);
 }
 
 setTheme(theme());
@@ -30,3 +30,9 @@ addEventListener("afterprint", () => {
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") all("details.menu[open]").forEach((one) => { one.open = false; one.querySelector("summary").focus(); });
 });
+
+const section = readAddress();
+if (filter.active() || boxes.some((box) => !box.checked) || controls.find.value || location.hash.includes("?")) {
+  apply();
+  if (section) later(0).then(() => goTo(section));
+}

@@ -1,6 +1,5 @@
 // Tables: sorting by the number behind a text, filtering, choosing columns, copying. Text is only ever set as text.
 "use strict";
-const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
 const numberOf = (cell) => (cell?.hasAttribute("data-v") ? Number(cell.getAttribute("data-v")) : NaN);
 
 const SOON = 500; // ms in which a reader who is quick comes first
@@ -71,43 +70,18 @@ async function copy(text) {
 }
 
 function setUpGrid(table) {
-  const [find, suite, engine, count] = ["find", "suite", "engine", "count"].map((id) => document.getElementById(id));
-  const rows = [...table.tBodies[0].rows];
-  let texts = null; // of the columns that are shown, in small letters
-  const filter = () => {
-    table.classList.remove("brief");
-    const words = find.value.toLowerCase().split(/\s+/);
-    texts ??= rows.map((row) => shownOf(row).map((cell) => cell.textContent).join(" ").toLowerCase());
-    let shown = 0;
-    rows.forEach((row, place) => {
-      const hidden =
-        (suite.value !== "" && row.dataset.suite !== suite.value) ||
-        (engine.value !== "" && row.dataset.engine !== engine.value) ||
-        !words.every((word) => texts[place].includes(word));
-      if (row.hidden !== hidden) row.hidden = hidden;
-      shown += !hidden;
-    });
-    count.textContent = `${shown} of ${rows.length} rows.`;
-  };
-  [find, suite, engine].forEach((control) => control.addEventListener("input", filter));
   for (const box of all("[data-column]")) {
     const show = () => {
-      for (const row of table.rows) row.cells[box.dataset.column].hidden = !box.checked;
-      texts = null;
+      for (const row of table.rows) if (row.cells[box.dataset.column]) row.cells[box.dataset.column].hidden = !box.checked;
     };
-    box.addEventListener("change", () => { show(); filter(); });
+    box.addEventListener("change", show);
     if (box.checked !== box.defaultChecked) show(); // as the browser remembers it
   }
   document.getElementById("intervals").addEventListener("change", (event) => {
     table.classList.toggle("intervals", event.target.checked);
   });
-  document.getElementById("copy").addEventListener("click", async (event) => {
-    const said = await copy(csvOf(table)).then(() => "Copied", (error) => error.message);
-    event.target.textContent = said;
-    setTimeout(() => (event.target.textContent = "Copy as CSV"), 2000);
-  });
+  filter.followers.push(() => table.classList.remove("brief"));
   inBrief(table);
-  if (find.value || suite.value || engine.value) filter();
 }
 
 document.addEventListener("click", (event) => {

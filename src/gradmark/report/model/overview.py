@@ -1,0 +1,158 @@
+"""The overview: which engine is fastest, in one sentence, and where every engine stands.
+
+In: a run, its rows and its verdicts on promises. Out: sentence, a line for each engine, and what the means are over.
+"""
+
+from collections.abc import Sequence
+
+from gradmark import units
+from gradmark.analyse.tally import Contest, Tally
+from gradmark.records import Record, Run, Verdict
+from gradmark.report.model import sides
+from gradmark.report.model.characters import listed, one_line, plural
+from gradmark.report.model.columns import MISSING
+from gradmark.report.model.rows import Row
+
+# Engines that the sentence names; the table below it has all.
+MOST_NAMED = 3
+# `tapegrad:jit` is a variant of `tapegrad`.
+VARIANT = ":"
+
+
+class Line(Record, frozen=True, kw_only=True):
+    """One engine: the texts of its numbers in the order of `HEADS`, and the contract in words."""
+
+    engine: str
+    name: str  # as the run knows it, without its device
+    own: bool  # it is the reader's engine, and the others are what it is compared with
+    texts: list[str]
+    contract: str = ""
+    broken: bool = False
+
+
+HEADS = [
+    sides.TO_FASTEST, "fastest", "tied", "not settled", "peak memory × least", "fewest digits", "no allocations",
+    "rows timed",
+]  # fmt: skip
+
+
+class Overview(Record, frozen=True, kw_only=True):
+    """What the first screen says."""
+
+    sentence: str
+    lines: list[Line]
+    note: str = ""
+
+
+def overview(run: Run, rows: Sequence[Row], promises: Sequence[Verdict]) -> Overview:
+    """The overview of a run; `rows` are all of its rows, `promises` the verdicts on the contract."""
+    found = sides.contested(run)
+    names = {name: pair for pair, name in sides.competitors(run).items()}
+    own = own_engine(run)
+    lines = []
+    for tally in found.tallies:
+        engine, device = names[tally.engine]
+        members = [row for row in rows if (row.cell.engine, row.cell.device) == (engine, device)]
+        judged = [p for p in promises if p.engine == engine]
+        lines.append(
+            Line(
+                engine=one_line(tally.engine),
+                name=one_line(engine),
+                own=is_own(engine, own),
+                texts=[*_texts(tally)[:-1], _allocation_free(members), _texts(tally)[-1]],
+                contract=_contract(judged),
+                broken=any(p.verdict == "broken" for p in judged),
+            )
+        )
+    return Overview(sentence=sentence(found, rows), lines=lines, note=note(found))
+
+
+def own_engine(run: Run) -> str:
+    """The engine that the run is about: the first that was asked for and gives derivatives. The others compare."""
+    ranked = {m.cell.engine for m in run.measurements if m.accuracy is not None}
+    asked = [cell.engine for cell in (*run.planned, *(m.cell for m in run.measurements))]
+    return next((engine for engine in asked if engine in ranked), asked[0] if asked else "")
+
+
+def is_own(engine: str, own: str) -> bool:
+    """Whether an engine is the reader's own, or a variant of it.
+
+    >>> is_own("tapegrad:jit", "tapegrad"), is_own("jax", "tapegrad")
+    (True, False)
+    """
+    return engine.partition(VARIANT)[0] == own.partition(VARIANT)[0]
+
+
+def sentence(found: Contest, rows: Sequence[Row]) -> str:
+    """Who is fastest, how often; ties; how many times are unsteady."""
+    return " ".join(filter(None, [_winners(found), _unsteady(rows)]))
+
+
+def _winners(found: Contest) -> str:
+    if not found.contested:
+        return ""
+    winners = sorted((t for t in found.tallies if t.fastest), key=lambda t: -t.fastest)
+    said = [(one_line(t.engine), t.fastest) for t in winners[:MOST_NAMED]]
+    parts = [
+        f"{engine} is fastest on {count} of {plural(found.rows, 'row')}" if not place else f"{engine} on {count}"
+        for place, (engine, count) in enumerate(said)
+    ]
+    rest = sum(t.fastest for t in winners[MOST_NAMED:])
+    if rest:
+        parts.append(f"{plural(len(winners) - MOST_NAMED, 'other engine')} on {rest}")
+    even = found.rows - sum(t.fastest for t in winners)
+    none = "No engine is the only fastest on any row" if not winners else listed(parts)
+    return f"{none}; {plural(even, 'row')} tied or not settled." if even else f"{none}."
+
+
+def _unsteady(rows: Sequence[Row]) -> str:
+    timed = [row for row in rows if row.status == "ok" and row.time is not None]
+    doubtful = sum(row.calm and not row.steady for row in timed)
+    never = sum(not row.calm for row in timed)
+    if not timed:
+        return ""
+    said = f"{doubtful} of {plural(len(timed), 'time')} unsteady" if doubtful else f"All {plural(len(timed), 'time')} steady"
+    if never and not doubtful:
+        said = f"{never} of {plural(len(timed), 'time')} never calm"
+    elif never:
+        said += f", {never} never calm"
+    return f"{said}."
+
+
+def note(found: Contest) -> str:
+    """What the means are over; why there are none."""
+    if found.common:
+        return (
+            f"{sides.TO_FASTEST} and peak memory: geometric means over the {plural(found.common, 'row')} that all "
+            "engines with a mean have."
+        )
+    if found.contested:
+        return "No row has a time on every engine, so there are no means. Choose a suite, or fewer engines."
+    return ""
+
+
+def _texts(tally: Tally) -> list[str]:
+    return [
+        *(MISSING if number is None else units.times(number) for number in (tally.ratio,)),
+        str(tally.fastest),
+        str(tally.tied),
+        str(tally.unsettled),
+        MISSING if tally.memory is None else units.times(tally.memory),
+        MISSING if tally.digits is None else f"{tally.digits:.1f}",
+        f"{tally.timed} of {tally.planned}",
+    ]
+
+
+def _allocation_free(rows: Sequence[Row]) -> str:
+    """On how many rows nothing is allocated."""
+    counted = [row.numbers["allocations"].value for row in rows if row.status == "ok" and "allocations" in row.numbers]
+    return f"{sum(value <= 0 for value in counted)} of {len(counted)}" if counted else MISSING
+
+
+def _contract(promises: Sequence[Verdict]) -> str:
+    """Promises kept, of all that were judged."""
+    judged = [p for p in promises if p.verdict != "not measured"]
+    if not judged:
+        return "not measured"
+    kept = sum(p.verdict == "kept" for p in judged)
+    return f"{kept} of {len(judged)} kept"

@@ -1,0 +1,95 @@
+// The overview of what the filter shows: the sentence and the standings, counted as Python counts them for all rows.
+"use strict";
+const LEAST_SHARE = 0.5; // of the rows: an engine with fewer times has no mean, as in tally.py
+const MOST_NAMED = 3;
+const thousands = (text) => text.replace(/\B(?=(\d{3})+$)/g, ",");
+const plural = (count, noun) => `${thousands(String(count))} ${noun}${count === 1 ? "" : "s"}`;
+const listed = (parts) => (parts.length > 1 ? `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}` : parts.join(""));
+
+// A factor as units.times writes it.
+function timesText(ratio) {
+  if (!Number.isFinite(ratio)) return "inf";
+  const digits = Math.abs(ratio) < 9.995 ? 2 : Math.abs(ratio) < 99.95 ? 1 : 0;
+  return digits ? ratio.toFixed(digits) : thousands(String(Number(Math.round(ratio).toPrecision(3))));
+}
+
+const mean = (numbers) => Math.exp(numbers.reduce((sum, one) => sum + Math.log(one), 0) / numbers.length);
+
+// The rows that have standings, as lists of cells.
+function contest() {
+  const rows = new Map();
+  index.cells.forEach((cell, at) => {
+    if (filter.shown[at] && cell.place) rows.set(cell.task, [...(rows.get(cell.task) ?? []), cell]);
+  });
+  const found = [...rows.values()];
+  const planned = new Map();
+  index.cells.forEach((cell, at) => { if (filter.shown[at]) planned.set(cell.competitor, [...(planned.get(cell.competitor) ?? []), cell]); });
+  const own = new Map([...planned].map(([name, cells]) => [name, cells.filter((cell) => cell.place)]));
+  const enough = [...own].filter(([, cells]) => cells.length && cells.length >= LEAST_SHARE * found.length).map(([name]) => name);
+  const common = found.filter((row) => row.length > 1 && enough.length && enough.every((name) => row.some((cell) => cell.competitor === name)));
+  return { rows: found, planned, own, common };
+}
+
+function numbersOf(name, { planned, own, common }) {
+  const cells = own.get(name) ?? [];
+  const of = (row) => row.find((cell) => cell.competitor === name);
+  const ratios = common.map((row) => of(row)?.place.ratio);
+  const peaks = common.filter((row) => row.some((cell) => cell.place.peak)).map((row) => {
+    const least = Math.min(...row.map((cell) => cell.place.peak || Infinity));
+    return of(row)?.place.peak / least;
+  });
+  // As Python: a row without this engine's peak leaves no mean, and neither does a row in which nobody has one.
+  const whole = (some) => some.length === common.length && some.length && some.every((one) => one > 0);
+  const digits = cells.map((cell) => cell.place.digits).filter((one) => one !== undefined);
+  const counted = (planned.get(name) ?? []).filter((cell) => cell.status === "ok" && cell.allocations !== undefined);
+  const marks = (mark) => cells.filter((cell) => cell.place.mark === mark).length;
+  return [
+    whole(ratios) ? timesText(mean(ratios)) : "n/a", marks("◀"), marks("="), marks("?"),
+    whole(peaks) ? timesText(mean(peaks)) : "n/a",
+    digits.length ? Math.min(...digits).toFixed(1) : "n/a",
+    counted.length ? `${counted.filter((cell) => cell.allocations <= 0).length} of ${counted.length}` : "n/a",
+    `${cells.length} of ${(planned.get(name) ?? []).length}`,
+  ].map(String);
+}
+
+function winnersText({ rows, own }) {
+  if (!rows.some((row) => row.length > 1)) return "";
+  const won = (cells) => cells.filter((cell) => cell.place.mark === "◀").length;
+  const winners = [...own].map(([name, cells]) => ({ name: index.competitors[name], won: won(cells), led: cells.filter((cell) => cell.place.mark).length }))
+    .filter((one) => one.won).sort((a, b) => b.won - a.won || b.led - a.led);
+  const parts = winners.slice(0, MOST_NAMED).map((one, at) => `${one.name} ${at ? "" : "is fastest "}on ${one.won}${at ? "" : ` of ${plural(rows.length, "row")}`}`);
+  const rest = winners.slice(MOST_NAMED);
+  if (rest.length) parts.push(`${plural(rest.length, "other engine")} on ${rest.reduce((sum, one) => sum + one.won, 0)}`);
+  const even = rows.length - winners.reduce((sum, one) => sum + one.won, 0);
+  const said = winners.length ? listed(parts) : "No engine is the only fastest on any row";
+  return even ? `${said}; ${plural(even, "row")} tied or not settled.` : `${said}.`;
+}
+
+function unsteadyText() {
+  const timed = index.cells.filter((cell, at) => filter.shown[at] && cell.timed);
+  if (!timed.length) return "";
+  const doubtful = timed.filter((cell) => cell.calm && !cell.steady).length;
+  const never = timed.filter((cell) => !cell.calm).length;
+  const count = plural(timed.length, "time");
+  if (never && !doubtful) return `${never} of ${count} never calm.`;
+  return `${doubtful ? `${doubtful} of ${count} unsteady` : `All ${count} steady`}${never ? `, ${never} never calm` : ""}.`;
+}
+
+function meansText({ rows, common }) {
+  if (common.length) return `× fastest and peak memory: geometric means over the ${plural(common.length, "row")} that all engines with a mean have.`;
+  if (rows.some((row) => row.length > 1)) return "No row has a time on every engine, so there are no means. Choose a suite, or fewer engines.";
+  return "";
+}
+
+function showOverview() {
+  const found = contest();
+  const hides = filter.engines && found.rows.length;
+  document.getElementById("sentence").textContent = [winnersText(found), unsteadyText()].filter(Boolean).join(" ") || "The filter leaves no time.";
+  const note = document.getElementById("means");
+  if (note) note.textContent = [meansText(found), hides ? "× fastest, marks and ties are against all engines of the run, hidden ones too." : ""].filter(Boolean).join(" ");
+  for (const line of all("#standings tbody tr")) {
+    const numbers = numbersOf(Number(line.dataset.k), found);
+    all("td[data-n]", line).forEach((cell, at) => (cell.textContent = numbers[at]));
+  }
+}
+filter.followers.push(showOverview);

@@ -4,6 +4,7 @@ import doctest
 import inspect
 import re
 import runpy
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ import tapegrad.tensor
 import tapegrad.testing
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
@@ -84,3 +85,13 @@ def test_each_decision_has_a_number_of_its_own_and_its_title_says_it():
 def test_examples_run(example, capsys):
     runpy.run_path(str(example), run_name="__main__")
     assert capsys.readouterr().out
+
+
+def test_the_version_is_the_same_wherever_it_is_said():
+    said = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    cited = (ROOT / "CITATION.cff").read_text()
+    released, date = re.search(
+        r"^## (\d[\d.]*) \(([\d-]+)\)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
+    ).groups()
+    assert (re.search(r"^version: (.*)$", cited, re.MULTILINE)[1], released) == (said, said)
+    assert re.search(r"^date-released: (.*)$", cited, re.MULTILINE)[1] == date

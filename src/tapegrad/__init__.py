@@ -9,13 +9,14 @@ from tapegrad.errors import (
     GuardError,
     InPlaceWriteError,
     InputError,
+    MissingPackageError,
     OperandError,
     ReleasedError,
     ShapeError,
     StaleVarError,
     TapeFullError,
-    TapegradError,
     TapeMismatchError,
+    TapegradError,
     TraceError,
 )
 from tapegrad.scalar.compiled import CompiledProgram
@@ -42,6 +43,7 @@ __all__ = [
     "GuardError",
     "InPlaceWriteError",
     "InputError",
+    "MissingPackageError",
     "OperandError",
     "Program",
     "ProgramStats",

@@ -72,8 +72,16 @@ def test_links_of_a_page_lead_somewhere(page):
         assert (page.parent / target).exists(), target
 
 
+def test_every_page_is_in_the_sites_navigation():
+    docs = ROOT / "docs"
+    trees = re.findall(r"```{toctree}\n(.*?)```", (docs / "index.md").read_text(), flags=re.DOTALL)
+    named = [line for tree in trees for line in tree.splitlines() if line and not line.startswith(":")]
+    pages = [str(page.relative_to(docs).with_suffix("")) for page in docs.rglob("*.md")]
+    assert sorted(named) == sorted(page for page in pages if page != "index" and not page.startswith("decisions/0"))
+
+
 def test_each_decision_has_a_number_of_its_own_and_its_title_says_it():
-    pages = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    pages = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
     numbers = [int(page.name[:4]) for page in pages]
     assert numbers == sorted(set(numbers))
     for number, page in zip(numbers, pages, strict=True):

@@ -15,8 +15,8 @@ from tapegrad.errors import (
     ShapeError,
     StaleVarError,
     TapeFullError,
-    TapeMismatchError,
     TapegradError,
+    TapeMismatchError,
     TraceError,
 )
 from tapegrad.scalar.compiled import CompiledProgram

@@ -78,7 +78,11 @@ def platform() -> Iterator[Check]:
         (hasattr(os, "sched_setaffinity"), "pinning", "workers move between cores, and times spread more"),
         (sys.platform == "linux", "memory limits", "--memory-limit is not enforced; a large size may fill the memory"),
         (hasattr(os, "killpg"), "process groups", "processes that a worker starts itself may outlive a timeout"),
-        (hasattr(os, "fork"), "forked workers", "every process imports its engine itself, so quick runs take longer"),
+        (
+            sys.platform == "linux",
+            "forked workers",
+            "every process imports its engine itself, so quick runs take longer",
+        ),
     ):
         if not there:
             yield Check(False, f"{what}: not on this platform", advice)

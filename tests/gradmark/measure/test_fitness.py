@@ -10,14 +10,14 @@ from gradmark.measure import fitness
 
 def test_linux_lacks_nothing(monkeypatch):
     monkeypatch.setattr(sys, "platform", "linux")
-    for name in ("sched_setaffinity", "killpg", "fork"):
+    for name in ("sched_setaffinity", "killpg"):
         monkeypatch.setattr(os, name, print, raising=False)
     assert list(fitness.platform()) == []
 
 
 def test_what_windows_lacks(monkeypatch):
     monkeypatch.setattr(sys, "platform", "win32")
-    for name in ("sched_setaffinity", "killpg", "fork"):
+    for name in ("sched_setaffinity", "killpg"):
         monkeypatch.delattr(os, name, raising=False)
     found = list(fitness.platform())
     assert [(check.good, check.what) for check in found] == [
@@ -32,7 +32,11 @@ def test_what_windows_lacks(monkeypatch):
 def test_what_macos_lacks(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.delattr(os, "sched_setaffinity", raising=False)
-    assert [check.what.partition(":")[0] for check in fitness.platform()] == ["pinning", "memory limits"]
+    assert [check.what.partition(":")[0] for check in fitness.platform()] == [
+        "pinning",
+        "memory limits",
+        "forked workers",
+    ]
 
 
 def hide(monkeypatch, *absent):

@@ -1,0 +1,63 @@
+"""What pages have from the code: the table of metrics, made of the registry.
+
+In: a page with the directive `metrics`. Out: its nodes. The reference of operations is written by setup.py instead.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+from gradmark.records.metric import REGISTRY, Metric
+
+UNITS = {"time": "ns", "bytes": "B", "flops": "FLOP/s", "traffic": "B/s", "ulp": "units in the last place"}
+HEADS = ("metric", "what it is", "unit", "better", "exact", "budget", "CSV")
+
+
+def row(entry: Metric) -> list[str]:
+    """One metric as texts, in the order of HEADS."""
+    budget = "" if entry.budget is None else str(entry.budget)
+    exact = "yes" if entry.exact else ""
+    return [entry.name, entry.meaning, UNITS.get(entry.unit, entry.unit), entry.better, exact, budget, entry.column]
+
+
+class Metrics(SphinxDirective):
+    """The table of all metrics."""
+
+    def run(self) -> list[nodes.Node]:
+        """One row for each entry of the registry."""
+        return [table(HEADS, [row(entry) for entry in REGISTRY])]
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> nodes.table:
+    """A table of texts; first and last column are code."""
+    group = nodes.tgroup(cols=len(heads))
+    group += [nodes.colspec(colwidth=1) for _ in heads]
+    head, body = nodes.thead(), nodes.tbody()
+    head += line(heads, code=())
+    body += [line(texts, code=(0, len(heads) - 1)) for texts in rows]
+    group += [head, body]
+    return nodes.table("", group)
+
+
+def line(texts: Sequence[str], code: Sequence[int]) -> nodes.row:
+    """One row."""
+    made = nodes.row()
+    for place, text in enumerate(texts):
+        content = nodes.literal(text, text) if place in code and text else nodes.Text(text)
+        made += nodes.entry("", nodes.paragraph("", "", content))
+    return made
+
+
+def mend_code(_app: Any, _what: str, _name: str, _thing: Any, _options: Any, lines: list[str]) -> None:
+    """Docstrings say `Var`s; reStructuredText wants to see where the code ends."""
+    lines[:] = [re.sub(r"(?<!`)`([^`]+)`(?=\w)", r"`\1`\\ ", line) for line in lines]
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Sphinx calls this."""
+    app.add_directive("metrics", Metrics)
+    app.connect("autodoc-process-docstring", mend_code)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

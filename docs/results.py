@@ -163,7 +163,8 @@ def environment(runs: Mapping[str, Run], commands: Mapping[str, str]) -> str:
     here = run.environment
     versions = {name: version for name, version in here.packages.items() if name not in NOT_SHOWN}
     lines = [
-        ("machine", f"{here.cpu}, {plural(here.cores, 'core')}, {units.size(here.memory_bytes or 0)}, {here.os}"),
+        ("machine", f"{here.cpu}, {plural(here.cores, 'core')}, {units.size(here.memory_bytes or 0)}"),
+        ("system", f"{here.os.partition(' ')[0]}, {here.machine}"),
         ("virtualisation", here.virtualisation or "none seen"),
         ("Python", here.python),
         ("versions", ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))),

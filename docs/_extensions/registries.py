@@ -4,7 +4,7 @@ In: a page with the directive `metrics`. Out: its nodes. The reference of operat
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from docutils import nodes
@@ -13,7 +13,8 @@ from sphinx.util.docutils import SphinxDirective
 from gradmark.records.metric import REGISTRY, Metric
 
 UNITS = {"time": "ns", "bytes": "B", "flops": "FLOP/s", "traffic": "B/s", "ulp": "units in the last place"}
-HEADS = ("metric", "what it is", "unit", "better", "exact", "budget", "CSV")
+# Each head, and how wide its column is.
+HEADS = {"metric": 16, "what it is": 36, "unit": 9, "better": 8, "exact": 7, "budget": 8, "CSV": 16}
 
 
 def row(entry: Metric) -> list[str]:
@@ -31,15 +32,15 @@ class Metrics(SphinxDirective):
         return [table(HEADS, [row(entry) for entry in REGISTRY])]
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> nodes.table:
+def table(heads: Mapping[str, int], rows: Sequence[Sequence[str]]) -> nodes.table:
     """A table of texts; first and last column are code."""
     group = nodes.tgroup(cols=len(heads))
-    group += [nodes.colspec(colwidth=1) for _ in heads]
+    group += [nodes.colspec(colwidth=width) for width in heads.values()]
     head, body = nodes.thead(), nodes.tbody()
-    head += line(heads, code=())
+    head += line(list(heads), code=())
     body += [line(texts, code=(0, len(heads) - 1)) for texts in rows]
     group += [head, body]
-    return nodes.table("", group)
+    return nodes.table("", group, classes=["colwidths-given"])
 
 
 def line(texts: Sequence[str], code: Sequence[int]) -> nodes.row:

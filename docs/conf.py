@@ -32,5 +32,7 @@ highlight_language = "none"
 html_theme = "furo"
 html_title = f"Gradmark {release}"
 html_theme_options = {"navigation_with_keys": True, "top_of_page_buttons": []}
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False

@@ -111,3 +111,9 @@ def test_a_kept_run_is_found_by_what_was_typed(results, monkeypatch):
     monkeypatch.setattr(FolderStore, "listed", lambda self: runs)
     assert results.kept(FolderStore(), "ops scalar") == "new"
     assert results.kept(FolderStore(), "ops scalar --processes 4") is None
+
+
+def test_the_function_of_the_readme_is_the_one_of_the_guide():
+    (shown,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    assert shown.startswith("# option.py\n")
+    assert shown in (ROOT / "docs" / "guide" / "your-function.md").read_text()  # which is measured in test_guide.py

@@ -12,16 +12,17 @@ from sphinx.util.docutils import SphinxDirective
 
 from gradmark.records.metric import REGISTRY, Metric
 
-UNITS = {"time": "ns", "bytes": "B", "flops": "FLOP/s", "traffic": "B/s", "ulp": "units in the last place"}
+UNITS = {"time": "ns", "bytes": "B", "flops": "FLOP/s", "traffic": "B/s"}
 # Each head, and how wide its column is.
-HEADS = {"metric": 16, "what it is": 36, "unit": 9, "better": 8, "exact": 7, "budget": 8, "CSV": 16}
+HEADS = {"metric": 22, "what it is": 36, "unit": 8, "gate": 10, "CSV": 24}
 
 
 def row(entry: Metric) -> list[str]:
     """One metric as texts, in the order of HEADS."""
     budget = "" if entry.budget is None else str(entry.budget)
-    exact = "yes" if entry.exact else ""
-    return [entry.name, entry.meaning, UNITS.get(entry.unit, entry.unit), entry.better, exact, budget, entry.column]
+    gate = ", ".join(filter(None, ["exact" if entry.exact else "", budget]))
+    meaning = entry.meaning + ("; higher is better" if entry.better == "higher" else "")
+    return [entry.name, meaning, UNITS.get(entry.unit, entry.unit), gate, entry.column]
 
 
 class Metrics(SphinxDirective):
@@ -40,7 +41,7 @@ def table(heads: Mapping[str, int], rows: Sequence[Sequence[str]]) -> nodes.tabl
     head += line(list(heads), code=())
     body += [line(texts, code=(0, len(heads) - 1)) for texts in rows]
     group += [head, body]
-    return nodes.table("", group, classes=["colwidths-given"])
+    return nodes.table("", group, classes=["registry"])
 
 
 def line(texts: Sequence[str], code: Sequence[int]) -> nodes.row:

@@ -1,18 +1,20 @@
-# make run · make quick · make test · make fuzz · make lint · make bench · make pictures: each sets up all it needs, and is
-# quick the second time.
+# make run · make quick · make test · make fuzz · make lint · make bench · make results · make docs · make pictures · make dist:
+# each sets up all it needs, and is quick the second time.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# The versions that are tested.
+INSTALL := $(PIP) install --constraint constraints.txt
 
 # What the compiled modules and the installed metadata are made from.
-SOURCES := pyproject.toml setup.py $(wildcard src/tapegrad/scalar/*.py src/tapegrad/scalar/*.pxd \
+SOURCES := pyproject.toml constraints.txt setup.py $(wildcard src/tapegrad/scalar/*.py src/tapegrad/scalar/*.pxd \
 	src/tapegrad/scalar/*.h src/tapegrad/scalar/*.c src/tapegrad/tensor/*.py src/tapegrad/tensor/*.pxd \
 	src/tapegrad/tensor/rules/*.py src/tapegrad/tensor/rules/*.pxd src/tapegrad/compile/*.pyx \
 	src/gradmark/measure/worker/*.pyx src/gradmark/measure/worker/*.h)
 
-.PHONY: run quick test fuzz lint bench pictures clean
+.PHONY: run quick test fuzz lint bench results docs pictures dist clean
 
 run: $(VENV)/built
 	$(BIN)/gradmark run
@@ -48,6 +50,19 @@ bench: $(VENV)/built $(VENV)/peers $(VENV)/bench $(VENV)/test
 	$(BIN)/python benchmarks/report.py
 	$(BIN)/python benchmarks/bridge.py
 
+# docs/results.md and the figures of the README, measured by gradmark itself.
+results: $(VENV)/built $(VENV)/peers $(VENV)/test
+	$(BIN)/python docs/results.py
+
+# The documentation as a site, in build/site. A link that leads nowhere fails.
+docs: $(VENV)/built $(VENV)/docs
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --jobs auto docs build/site
+
+# The wheel and the source distribution in dist, each installed into an empty environment and tried.
+dist: $(VENV)/python
+	$(PIP) install "build>=1.2"
+	$(BIN)/python tests/wheels.py
+
 # Of the page of a report, from a real run; needs Chromium.
 pictures: $(VENV)/built $(VENV)/test
 	$(BIN)/python docs/pictures/make.py
@@ -58,16 +73,16 @@ $(VENV)/python:
 	touch $@
 
 $(VENV)/built: $(SOURCES) $(VENV)/python
-	$(PIP) install --editable .
+	$(INSTALL) --editable ".[lab]"
 	$(BIN)/python -m compileall -q src # every run starts hundreds of workers, also where imports may not write bytecode
 	touch $@
 
-$(VENV)/quick $(VENV)/test $(VENV)/lint $(VENV)/bench: pyproject.toml $(VENV)/python
-	$(PIP) install --group $(notdir $@)
+$(VENV)/quick $(VENV)/test $(VENV)/lint $(VENV)/bench $(VENV)/docs: pyproject.toml constraints.txt $(VENV)/python
+	$(INSTALL) --group $(notdir $@)
 	touch $@
 
-$(VENV)/peers: pyproject.toml $(VENV)/python
-	$(PIP) install --editable ".[peers]"
+$(VENV)/peers: pyproject.toml constraints.txt $(VENV)/python
+	$(INSTALL) --editable ".[lab,peers]"
 	touch $@
 
 clean:

@@ -1,8 +1,14 @@
-"""Builds the compiled modules of tapegrad, and the pilots of gradmark; everything else is in pyproject.toml."""
+"""Builds the compiled modules of tapegrad, and the pilots of gradmark; everything else is in pyproject.toml.
+
+Whatever does something is called from `main`: Cython compiles in several processes, and where they are not forked each
+of them imports this file.
+"""
 
 import importlib.util
+import multiprocessing
 import os
 import sys
+import sysconfig
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -10,6 +16,15 @@ from setuptools import Extension, setup
 
 SCALAR = "src/tapegrad/scalar"
 TENSOR = "src/tapegrad/tensor"
+
+
+def refuse_free_threading() -> None:
+    """A build without the lock would run, and give wrong derivatives when two threads meet."""
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        sys.exit(
+            "gradmark cannot be built for free-threaded Python: tapes take their variables from a free list that the "
+            "interpreter's lock protects. Use the usual build of Python, without the t in its name."
+        )
 
 
 def write_what_rules_make() -> None:
@@ -22,8 +37,6 @@ def write_what_rules_make() -> None:
     spec.loader.exec_module(sys.modules["rules"])
     importlib.import_module("rules.generate").write(Path(SCALAR), Path("docs/reference/operations.md"))
 
-
-write_what_rules_make()
 
 # -O3 vectorises the batch kernels. The rest keeps IEEE results the same on every machine: no fused multiply-add, and
 # only those liberties (errno, floating-point traps) that no one can see from Python.
@@ -110,7 +123,8 @@ COMMON = {
     "include_path": ["src"],
     "build_dir": "build/cython",
     "language_level": 3,
-    "nthreads": 0 if sys.platform == "win32" else os.cpu_count() or 0,
+    # Starting processes afresh takes longer than what they would compile.
+    "nthreads": (os.cpu_count() or 0) if multiprocessing.get_start_method() == "fork" else 0,
 }
 
 # The pilots are the same work wherever they are built: no vectors, which a compiler may or may not choose.
@@ -122,45 +136,56 @@ PILOT = Extension(
     extra_compile_args=[] if sys.platform == "win32" else ["-O2", "-fno-tree-vectorize", "-falign-functions=64"],
 )
 
-COMPILED = (
-    cythonize([PILOT, SPECIAL, CALLING], **COMMON)
-    + cythonize(CORE, compiler_directives={"annotation_typing": False}, **COMMON)
-    + cythonize(RULES, compiler_directives={"binding": False}, **COMMON)
-    + cythonize(
-        [
-            extension("recording"),
-            extension("conditions"),
-            extension("variables"),
-            extension("operations"),
-            extension("functions"),
-            extension("where"),
-            extension("tape", flags=FLAGS + JUMPS),
-            extension("freezing"),
-            extension("graph", slopes=True),
-            extension("emitting"),
-            extension("deriving"),
-            extension("pattern"),
-            extension("replaying"),
-            extension("native"),
-            extension("inlining", flags=FLAGS + JUMPS, slopes=True),
-            extension("binding", flags=FLAGS + JUMPS, slopes=True),
-            extension("batching", "blocks.c"),
-            extension("compiled"),
-            extension("program", flags=FLAGS + JUMPS, slopes=True),
-        ],
-        **COMMON,
+SCALARS = [
+    extension("recording"),
+    extension("conditions"),
+    extension("variables"),
+    extension("operations"),
+    extension("functions"),
+    extension("where"),
+    extension("tape", flags=FLAGS + JUMPS),
+    extension("freezing"),
+    extension("graph", slopes=True),
+    extension("emitting"),
+    extension("deriving"),
+    extension("pattern"),
+    extension("replaying"),
+    extension("native"),
+    extension("inlining", flags=FLAGS + JUMPS, slopes=True),
+    extension("binding", flags=FLAGS + JUMPS, slopes=True),
+    extension("batching", "blocks.c"),
+    extension("compiled"),
+    extension("program", flags=FLAGS + JUMPS, slopes=True),
+]
+
+
+def compiled() -> list[Extension]:
+    """All modules, as C."""
+    return (
+        cythonize([PILOT, SPECIAL, CALLING], **COMMON)
+        + cythonize(CORE, compiler_directives={"annotation_typing": False}, **COMMON)
+        + cythonize(RULES, compiler_directives={"binding": False}, **COMMON)
+        + cythonize(SCALARS, **COMMON)
     )
-)
 
 
-def remove_leftovers() -> None:
+def remove_leftovers(modules: list[Extension]) -> None:
     """Removes what an older checkout compiled and this one does not: it would be imported before the Python file."""
-    names = {module.name for module in COMPILED}
+    names = {module.name for module in modules}
     for path in Path("src").rglob("*"):
         module = ".".join(path.relative_to("src").with_name(path.name.partition(".")[0]).parts)
         if path.suffix in (".so", ".pyd") and module not in names:
             path.unlink()
 
 
-remove_leftovers()
-setup(ext_modules=COMPILED)
+def main() -> None:
+    """Builds."""
+    refuse_free_threading()
+    write_what_rules_make()
+    modules = compiled()
+    remove_leftovers(modules)
+    setup(ext_modules=modules)
+
+
+if __name__ == "__main__":
+    main()

@@ -4,6 +4,7 @@ import doctest
 import inspect
 import re
 import runpy
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ import tapegrad.tensor
 import tapegrad.testing
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
@@ -71,8 +72,16 @@ def test_links_of_a_page_lead_somewhere(page):
         assert (page.parent / target).exists(), target
 
 
+def test_every_page_is_in_the_sites_navigation():
+    docs = ROOT / "docs"
+    trees = re.findall(r"```{toctree}\n(.*?)```", (docs / "index.md").read_text(), flags=re.DOTALL)
+    named = [line for tree in trees for line in tree.splitlines() if line and not line.startswith(":")]
+    pages = [str(page.relative_to(docs).with_suffix("")) for page in docs.rglob("*.md")]
+    assert sorted(named) == sorted(page for page in pages if page != "index" and not page.startswith("decisions/0"))
+
+
 def test_each_decision_has_a_number_of_its_own_and_its_title_says_it():
-    pages = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    pages = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
     numbers = [int(page.name[:4]) for page in pages]
     assert numbers == sorted(set(numbers))
     for number, page in zip(numbers, pages, strict=True):
@@ -84,3 +93,13 @@ def test_each_decision_has_a_number_of_its_own_and_its_title_says_it():
 def test_examples_run(example, capsys):
     runpy.run_path(str(example), run_name="__main__")
     assert capsys.readouterr().out
+
+
+def test_the_version_is_the_same_wherever_it_is_said():
+    said = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    cited = (ROOT / "CITATION.cff").read_text()
+    released, date = re.search(
+        r"^## (\d[\d.]*) \(([\d-]+)\)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
+    ).groups()
+    assert (re.search(r"^version: (.*)$", cited, re.MULTILINE)[1], released) == (said, said)
+    assert re.search(r"^date-released: (.*)$", cited, re.MULTILINE)[1] == date

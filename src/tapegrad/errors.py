@@ -59,3 +59,7 @@ class InPlaceWriteError(TapegradError):
 
 class TraceError(TapegradError, TypeError):
     """A function that `jit` traces asked for numbers that are not known yet."""
+
+
+class MissingPackageError(TapegradError, ImportError):
+    """What was asked for needs an optional package that is not installed."""

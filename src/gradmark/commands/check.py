@@ -43,7 +43,9 @@ baseline_option = click.option(
     metavar="METRIC=AMOUNT",
     help="Budget of a metric, such as time=2%; repeatable; overrides pyproject.toml.",
 )
-@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="What is printed."
+)
 @click.option(
     "--output",
     type=click.Path(path_type=Path),

@@ -10,7 +10,7 @@ import click
 
 from gradmark.commands.helping import Verb
 from gradmark.commands.terminal import Styled, say
-from gradmark.measure.fitness import Check, machine, tools
+from gradmark.measure.fitness import Check, extras, machine, platform, tools
 
 if TYPE_CHECKING:
     from gradmark.analyse.states import States, Visit
@@ -46,7 +46,7 @@ def command(seconds: float) -> None:
 
     It looks at the clock, the load, the CPU and the tools, watches each core for slow moments, and measures the noise.
     """
-    show([*machine(), *tools()])
+    show([*machine(), *tools(), *platform(), *extras()])
     if seconds > 0:
         show(cores(WATCHING * seconds))
         show(noise((1.0 - WATCHING) * seconds))

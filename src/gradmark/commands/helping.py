@@ -20,6 +20,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Kept runs": ("store", "resume", "trust"),
 }
 OTHER = "Other options"
+# So many options are found at a glance: groups would only pull them apart.
+FEW = 9
 
 
 class Helpful(click.Command):
@@ -36,7 +38,7 @@ class Helpful(click.Command):
         for parameter in self.get_params(ctx):
             if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)) is not None:
                 groups[headings.get(parameter.name or "", OTHER)].append(record)
-        if sum(len(records) > 0 for records in groups.values()) <= 2:
+        if sum(map(len, groups.values())) <= FEW:
             groups = {"Options": [record for records in groups.values() for record in records]}
         for heading, records in groups.items():
             if records:

@@ -28,7 +28,10 @@ NIGHT = datetime.timedelta(hours=12)
 @click.command(cls=Verb, examples=("gradmark history poly", "gradmark history --moved --since 2026-01-31"))
 @click.argument("select", nargs=-1)
 @click.option(
-    "--since", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]), help="Only runs from this day (UTC) on."
+    "--since",
+    metavar="DATE",
+    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
+    help="Only runs from this day (UTC) on, such as 2026-01-31.",
 )
 @click.option(
     "--metric", "--phase", "name", default="total", show_default=True, help="Metric to plot: total, allocations, …"

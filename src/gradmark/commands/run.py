@@ -40,7 +40,9 @@ FURTHER_ROUNDS = 2
 )
 @click.argument("select", nargs=-1)
 @options("engines", "keyword", "dtypes", "devices", "derivatives", *ON_FLEET)
-@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="What is printed."
+)
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Also write the run to this file.")
 @click.option("--html", "html_file", type=click.Path(path_type=Path), help="Also write a page that shows the run.")
 @click.option("--medians", is_flag=True, help="Also show the median of total over processes, with its interval.")

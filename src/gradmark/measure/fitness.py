@@ -6,9 +6,11 @@ fails one that is needed takes no work.
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gradmark import requirements
 from gradmark.measure import environment
 from gradmark.measure.worker.timer import clock_resolution_ns
 from gradmark.units import size
@@ -68,6 +70,29 @@ def tools() -> Iterator[Check]:
         yield Check(True, "valgrind: installed; --instructions can be used")
     else:
         yield Check(False, "valgrind: not installed", "install it with the system's packages to use --instructions")
+
+
+def platform() -> Iterator[Check]:
+    """What workers cannot have on this platform; nothing on Linux."""
+    for there, what, advice in (
+        (hasattr(os, "sched_setaffinity"), "pinning", "workers move between cores, and times spread more"),
+        (sys.platform == "linux", "memory limits", "--memory-limit is not enforced; a large size may fill the memory"),
+        (hasattr(os, "killpg"), "process groups", "processes that a worker starts itself may outlive a timeout"),
+        (
+            sys.platform == "linux",
+            "forked workers",
+            "every process imports its engine itself, so quick runs take longer",
+        ),
+    ):
+        if not there:
+            yield Check(False, f"{what}: not on this platform", advice)
+
+
+def extras() -> Iterator[Check]:
+    """Optional packages that are not installed, and the command that installs them."""
+    for extra in requirements.absent_extras():
+        lacks = ", ".join(extra.lacks)
+        yield Check(False, f"extra {extra.name}: without {lacks}", f"{extra.command} for {extra.purpose}")
 
 
 def idle() -> Check:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tapegrad.errors import InputError
+from tapegrad.errors import InputError, MissingPackageError
 from tapegrad.scalar.pattern import coloured_columns, coloured_stars, pattern_of
 
 if TYPE_CHECKING:  # program.py asks for this module when somebody wants a pattern
@@ -61,14 +61,25 @@ def _order(starts: NDArray[np.int32]) -> NDArray[np.int32]:
     return np.argsort(-np.diff(starts), kind="stable").astype(np.int32)
 
 
+def scipy_sparse() -> Any:
+    """SciPy's sparse matrices; an engine-only installation may have none."""
+    try:
+        import scipy.sparse
+    except ImportError as error:
+        raise MissingPackageError(
+            "sparse derivatives are matrices of SciPy, which is not installed; install it with: "
+            "python -m pip install 'gradmark[sparse]'"
+        ) from error
+    return scipy.sparse
+
+
 def matrix_of(program: "Program") -> Any:
     """The pattern of a program's Jacobian, with ones, as a sparse matrix in rows."""
-    import scipy.sparse
-
+    sparse = scipy_sparse()
     starts, columns = pattern_of(program)
     stats = program.stats()
     ones = np.ones(len(columns))
-    return scipy.sparse.csr_array((ones, columns, starts), shape=(stats.outputs, stats.inputs))
+    return sparse.csr_array((ones, columns, starts), shape=(stats.outputs, stats.inputs))
 
 
 def jacobian_colouring(pattern: Any) -> Colouring:
@@ -173,14 +184,13 @@ class SparseDerivative:
 
     def __call__(self, x: ArrayLike) -> Any:
         """The matrix at a point, as `scipy.sparse.csr_array`."""
-        import scipy.sparse
-
         point = np.asarray(x, dtype=np.float64).reshape(-1)
         if len(point) != self._inputs:
             raise InputError(f"expected {self._inputs} inputs, as many as the program has, got {len(point)}")
         compute = self._batch if self._entries is None else self._entries
         assert compute is not None
-        return scipy.sparse.csr_array((compute(point), self.pattern.indices, self.pattern.indptr), self.pattern.shape)
+        made = compute(point), self.pattern.indices, self.pattern.indptr
+        return scipy_sparse().csr_array(made, self.pattern.shape)
 
     def __repr__(self) -> str:
         rows, columns = self.pattern.shape

@@ -1,5 +1,6 @@
 """Help texts: options in groups, examples that parse, and the words of the glossary."""
 
+import ast
 import importlib
 import re
 import shlex
@@ -95,9 +96,43 @@ def test_options_of_a_large_verb_are_in_groups():
     assert text.index("How to measure:") < text.index("--processes") < text.index("Other machines:")
 
 
-def test_options_of_a_small_verb_are_in_one_list():
-    assert "\nOptions:\n" in help_of("doctor")
-    assert [heading for heading in GROUPS if f"{heading}:" in help_of("doctor")] == []
+@pytest.mark.parametrize("typed", ["doctor", "history", "compare"])
+def test_options_of_a_small_verb_are_in_one_list(typed):
+    assert "\nOptions:\n" in help_of(typed)
+    assert [heading for heading in GROUPS if f"{heading}:" in help_of(typed)] == []
+
+
+def literals(tree):
+    """Every text of a module that is more than a name; docstrings are for those who read the code."""
+    nodes = list(ast.walk(tree))
+    with_docstring = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    docstrings = {
+        id(node.body[0].value) for node in nodes if isinstance(node, with_docstring) and ast.get_docstring(node)
+    }
+    for node in nodes:
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or id(node) in docstrings:
+            continue
+        if " " in node.value:
+            yield node.value
+
+
+# `draw` is also what a workload's inputs are drawn with, and what a plot does.
+ALLOWED = {r"\bdraw\b"}
+
+
+@pytest.mark.parametrize("folder", ["analyse", "commands", "engines", "fleet", "gate", "measure", "report", "store"])
+def test_so_do_all_texts_of_the_laboratory(folder):
+    refused = {}
+    for path in (ROOT / "src" / "gradmark" / folder).rglob("*.py"):
+        for text in literals(ast.parse(path.read_text())):
+            if words := set(refused_in(text)) - ALLOWED:
+                refused[f"{path.name}: {text}"] = words
+    assert refused == {}
+
+
+def test_the_test_of_texts_can_fail():
+    (text,) = literals(ast.parse('"""the mean time"""\nx = f"the mean time {1}"\ny = "mean"'))
+    assert refused_in(text) == [r"\bmean\ time\b"]
 
 
 def test_no_group_names_an_option_that_no_verb_has():

@@ -1,5 +1,6 @@
 """The entry point: help without waiting, errors without a traceback, exit codes."""
 
+import importlib.metadata
 import json
 import os
 import subprocess
@@ -46,7 +47,7 @@ def test_every_verb_has_help(gradmark, verb):
 
 
 def test_version(gradmark):
-    assert gradmark("--version").out == "gradmark, version 0.1.0\n"
+    assert gradmark("--version").out == f"gradmark, version {importlib.metadata.version('gradmark')}\n"
 
 
 def test_an_unknown_verb_gets_the_nearest_name(gradmark):

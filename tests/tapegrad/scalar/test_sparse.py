@@ -1,6 +1,7 @@
 """Sparse derivatives: exact patterns, valid colourings, and the entries of dense ones."""
 
 import itertools
+import sys
 
 import numpy as np
 import pytest
@@ -199,3 +200,12 @@ def test_guards_hold_for_entries_too():
     assert jacobian([4.0, 5.0]).toarray().tolist() == [[5.0, 4.0], [0.0, 1.0]]
     with pytest.raises(tapegrad.GuardError):
         jacobian([0.5, 5.0])
+
+
+def test_without_scipy_a_sparse_matrix_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.sparse", None)
+    tape = tapegrad.Tape()
+    x, y = tape.var(1.0), tape.var(2.0)
+    program = tape.freeze([x, y], [x * x, y])
+    with pytest.raises(tapegrad.MissingPackageError, match=r"python -m pip install 'gradmark\[sparse\]'$"):
+        program.sparsity()

@@ -76,11 +76,11 @@ def _most_rows_have(run: Run, engines: int) -> bool:
 def comparison(run: Run, summaries: Sequence[Summary] | None = None) -> Comparison:
     """A table for each row, in reading order, then all their totals in one, and the summary."""
     summarised = summaries if summaries is not None else summarise_run(run.measurements)
-    names = _competitors(run)
+    names = competitors(run)
     ordered = reading_order(run)
-    members = [_called(names, run.measurements[place]) for place in ordered]
+    members = [called(names, run.measurements[place]) for place in ordered]
     rows = {
-        member.cell.id: row(_called(names, summarised[place])) for member, place in zip(members, ordered, strict=True)
+        member.cell.id: row(called(names, summarised[place])) for member, place in zip(members, ordered, strict=True)
     }
     standing = {task: standings(group) for task, group in rows_of(members).items()}
     ranked = _ranked(standing)
@@ -100,8 +100,8 @@ def comparison(run: Run, summaries: Sequence[Summary] | None = None) -> Comparis
 
 def placed(run: Run) -> dict[str, list[Standing]]:
     """The standings of each row, in reading order."""
-    names = _competitors(run)
-    ordered = [_called(names, run.measurements[place]) for place in reading_order(run)]
+    names = competitors(run)
+    ordered = [called(names, run.measurements[place]) for place in reading_order(run)]
     return {task: standings(members) for task, members in rows_of(ordered).items()}
 
 
@@ -112,8 +112,8 @@ def answers_of(run: Run) -> list[str]:
 
 def absent(run: Run, summaries: Sequence[Summary]) -> list[str]:
     """Engines that are in no table, one line each. `summaries` are in the order of the measurements."""
-    names, ranked = _competitors(run), _ranked(placed(run))
-    rows = [row(_called(names, summaries[place])) for place in reading_order(run)]
+    names, ranked = competitors(run), _ranked(placed(run))
+    rows = [row(called(names, summaries[place])) for place in reading_order(run)]
     return _absent([one for one in rows if one.cell.engine not in ranked])
 
 
@@ -121,14 +121,15 @@ def _ranked(standing: dict[str, list[Standing]]) -> set[str]:
     return {one.engine for group in standing.values() for one in group}
 
 
-def _competitors(run: Run) -> dict[tuple[str, str], str]:
+def competitors(run: Run) -> dict[tuple[str, str], str]:
     """What each engine and device is called: an engine that ran on several devices competes with itself."""
     pairs = dict.fromkeys((m.cell.engine, m.cell.device) for m in run.measurements)
     engines = [engine for engine, _ in pairs]
     return {pair: f"{pair[0]} ({pair[1]})" if engines.count(pair[0]) > 1 else pair[0] for pair in pairs}
 
 
-def _called(names: dict[tuple[str, str], str], one: Named) -> Named:
+def called(names: dict[tuple[str, str], str], one: Named) -> Named:
+    """The same with the name that its engine has among its competitors."""
     cell = one.cell
     return msgspec.structs.replace(one, cell=msgspec.structs.replace(cell, engine=names[cell.engine, cell.device]))
 

@@ -206,10 +206,9 @@ def test_the_answers_come_last_on_a_terminal_and_first_in_markdown(make: Any) ->
     assert console.export_text().splitlines()[-1] == answer
     details = side_by_side(found, [])
     assert details.startswith("### poly/n=10\n\n|  | a | b | c |\n| --- | ---: | ---: | ---: |\n")
-    assert multiples_in_markdown(multiples(run), found.answers, details).startswith(
-        f"- {answer}\n\n| workload | function | a | b | c |\n| --- | ---: | ---: | ---: | ---: |\n| poly/n=10 | 400 ns | "
-    )
-    assert "| × fastest | 1.00◀ | 2.00 | 3.00 |" in text
+    text = multiples_in_markdown(multiples(run), found.answers, details)
+    assert text.startswith(f"- {answer}\n\n| workload | function | a | b | c |\n")
+    assert "| × fastest | 1.00◀ | 2.00 | 3.00 |" in details
 
 
 def test_an_engine_that_was_never_calm_is_shown_and_wins_nothing(make: Any) -> None:

@@ -1,9 +1,9 @@
 """The packages that gradmark itself needs: an installation that lacks one is no result of anybody's code.
 
-Imports nothing but Python's own, since it is asked when an import has failed.
+Imports nothing but Python's own, since it is asked when an import has failed; and what reads metadata only then, since
+every worker imports this.
 """
 
-import importlib.metadata
 import re
 import sys
 
@@ -12,6 +12,8 @@ NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 def required() -> set[str]:
     """The packages that are installed with gradmark, extras apart, as they are imported."""
+    import importlib.metadata
+
     try:
         lines = importlib.metadata.requires("gradmark") or []
     except importlib.metadata.PackageNotFoundError:

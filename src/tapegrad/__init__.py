@@ -1,5 +1,6 @@
 """tapegrad: a small, fast reverse-mode automatic-differentiation engine."""
 
+from tapegrad import scalar as _scalar  # noqa: F401  first: it says what to do where nothing was built
 from tapegrad.compile.jit import jit
 from tapegrad.errors import (
     ConstantError,

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is dep
 DIFFERENTIATING = [name for name in adapters.SCALAR if name not in {*adapters.EVALUATE_ONLY, "micrograd"}]
 WORKLOADS = {w.name: w for w in available() if w.suite == "scalar"}
 # A long loop takes these longer than all other tests together: they get the shortest.
-SHORT = ("torch:cuda", "jax", "jax:eager", "torch:compile", "tinygrad", "autograd", "mygrad")
+SHORT = ("torch:cuda", "asdex", "jax", "jax:eager", "torch:compile", "tinygrad", "autograd", "mygrad")
 LOOPS = {"add_chain", "mul_chain", "chain", "constants"}
 # What an engine refuses, so that a row which disappears is noticed. tinygrad's interpreter takes a minute for a kernel.
 REFUSED = {

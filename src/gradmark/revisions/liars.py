@@ -39,17 +39,15 @@ def computing(
 
     def compute(new: Sequence[float]) -> Computed:
         point[:] = new
-        if session.total is not None:
-            value = session.total()
-        else:
-            assert session.forward is not None
-            assert session.backward is not None
-            assert session.value is not None
-            session.forward()
-            session.backward()
-            value = session.value()
+        if session.move is not None:
+            session.move(point)
+        calls = (session.forward, session.backward) if session.total is None else (session.total,)
+        for call in calls:
+            assert call is not None
+            call()
+        assert session.value is not None
         assert session.gradients is not None
-        return Computed(value, list(session.gradients()))
+        return Computed(float(session.value()), list(session.gradients()))
 
     return compute
 

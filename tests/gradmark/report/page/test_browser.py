@@ -52,7 +52,7 @@ def test_every_section_is_there_and_every_plot_is_drawn(opened: Open) -> None:
     page = opened()
     assert page.locator("main > section > h2").all_text_contents() == [
         "At a glance", "The table", "Forward and backward", "Scaling", "Operators", "Memory", "Accuracy", "Samples",
-        "Engines side by side", "History", "Hypotheses and contract",
+        "Engines side by side", "Published beside measured", "History", "Hypotheses and contract",
     ]  # fmt: skip
     for chart in ("scaling", "accuracy", "samples", "first-call", "pareto", "history"):
         figure = page.locator(f"#{chart}-chart")

@@ -4,7 +4,7 @@ pytest finds it by its entry point. It imports the laboratory when a test asks f
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -21,18 +21,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def gradmark(request: pytest.FixtureRequest) -> "Callable[..., Measurement]":
-    """Measures a workload: `gradmark(workload, engine="tapegrad", size={"n": 100}, derivative="hvp", processes=2)`.
+    """Measures a function: `gradmark(f, [0.5, 2.0], engine="tapegrad")`, at the inputs where it is differentiated.
 
-    The workload is one decorated with `gradmark.workload`, or a name; without a derivative its first usual one is
-    measured. Gives the `Measurement`, wrong or right; the run file goes to `.gradmark/runs` under pytest's root folder.
+    Or a workload, decorated with `gradmark.workload` or by its name, which has inputs of its own: `gradmark("poly",
+    size={"n": 100}, derivative="hvp", processes=2)`. Without a derivative the first usual one is measured. Gives the
+    `Measurement`, wrong or right; the run file goes to `.gradmark/runs` under pytest's root folder.
     """
     if request.config.getoption("--gradmark-skip"):
         pytest.skip("--gradmark-skip was given")
 
     def measure(
-        workload: "Workload | str",
-        engine: str = "tapegrad",
+        what: "Workload | str | Callable[..., Any]",
+        inputs: Any = None,
         *,
+        engine: str = "tapegrad",
         size: "Mapping[str, Param] | None" = None,
         dtype: str | None = None,
         derivative: "DerivativeName | None" = None,
@@ -46,10 +48,20 @@ def gradmark(request: pytest.FixtureRequest) -> "Callable[..., Measurement]":
         from gradmark.records import Settings
         from gradmark.store import runs
         from gradmark.store.store import open_store
+        from gradmark.workloads import packing
+        from gradmark.workloads.outline import Outline
         from gradmark.workloads.row import Selected
         from gradmark.workloads.selection import select
+        from gradmark.workloads.workload import Workload
 
-        (wanted,) = select([workload]) if isinstance(workload, str) else [workload]
+        wanted: Outline
+        if isinstance(what, str | Workload) and inputs is not None:
+            raise SelectionError("inputs go with a plain function; a workload has inputs of its own: leave inputs out")
+        if isinstance(what, str):
+            (wanted,) = select([what])
+        else:
+            described = what if isinstance(what, Workload) else packing.of_function(what, inputs)
+            wanted = packing.for_workers(described, request.config.rootpath / packing.FOLDER)
         point = wanted.points(full=True)[0] | dict(size or {})
         if set(point) != set(wanted.sizes) or dtype not in (None, *wanted.dtypes):
             raise SelectionError(

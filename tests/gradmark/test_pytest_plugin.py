@@ -63,3 +63,45 @@ def test_a_size_that_is_not_listed(called, tmp_path):
         "def test_size(gradmark):\n    assert gradmark('poly', engine='null', size={'n': 7}).cell.row == 'poly/n=7'\n"
     )
     assert "1 passed" in called().stdout
+
+
+FUNCTIONS = """
+import pytest
+from gradmark import workload
+from gradmark.errors import SelectionError, WorkloadError
+
+FACTOR = 3.0
+
+
+def helper(ops, x):
+    return FACTOR * ops.sin(x)
+
+
+def test_a_function_of_this_file(gradmark):
+    found = gradmark(lambda ops, x, y: helper(ops, x) * y, [0.5, 2.0], engine="tapegrad")
+    assert (found.status, found.cell.row, found.tape.instructions) == ("ok", "lambda", 3)
+
+
+def test_a_workload_of_a_test(gradmark):
+    @workload(suite="mine", stresses="x", sizes={"n": [2]}, inputs=lambda draw, n: [FACTOR] * n)
+    def product(ops, x, y, *, n):
+        return x * y
+
+    assert gradmark(product, engine="null").cell.row == "product/n=2"
+
+
+def test_what_is_refused(gradmark):
+    with pytest.raises(WorkloadError, match="helper has no inputs"):
+        gradmark(helper)
+    with pytest.raises(SelectionError, match="leave inputs out"):
+        gradmark("poly", [1.0])
+"""
+
+
+@pytest.mark.slow
+def test_plain_functions(called, tmp_path):
+    (tmp_path / "test_price.py").write_text(FUNCTIONS)
+    assert "3 passed" in called().stdout
+    assert {path.name for path in (tmp_path / ".gradmark" / "functions").iterdir()} == {
+        *("lambda.py", "lambda.pickle", "product.py", "product.pickle")
+    }

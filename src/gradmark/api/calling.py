@@ -99,7 +99,10 @@ def called(verb: str, words: Sequence[str], **options: Any) -> Iterator[Call]:
     A list is an option that is given more than once; None is one that is not given.
     """
     command = importlib.import_module(f"gradmark.commands.{verb}").command
-    arguments = [*_options(verb, command, options), *(["--", *words] if words else [])]
+    for word in words:
+        if word.startswith("-"):
+            raise SelectionError(f"{word!r} would be an option; a file is named as ./{word}")
+    arguments = [*words, *_options(verb, command, options)]
     try:
         parent = click.Context(group, info_name="gradmark")
         context = command.make_context(verb, list(arguments), parent)

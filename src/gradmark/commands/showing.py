@@ -55,6 +55,7 @@ def _for_people(run: Run, summaries: "Sequence[Summary]", form: str, medians: bo
     from gradmark.analyse.growth import growth
     from gradmark.report.exports import markdown
     from gradmark.report.model import published, sides
+    from gradmark.report.model.multiples import multiples
     from gradmark.report.model.notes import calmness, notes
     from gradmark.report.model.rows import rows
     from gradmark.report.model.suites import tables
@@ -66,15 +67,16 @@ def _for_people(run: Run, summaries: "Sequence[Summary]", form: str, medians: bo
         comparison = sides.comparison(run, summaries)
         shown = [note for note in said if note.level == "warning" or note in calm]  # the rest is in the tables
         if form == "markdown":
-            say_document(markdown.side_by_side(comparison, shown) + markdown.published(others), "markdown")
+            details = markdown.side_by_side(comparison, shown) + markdown.published(others)
+            say_document(markdown.multiples(multiples(run), comparison.answers, details), "markdown")
         else:
             terminal.print_comparison(comparison, shown, console())
             terminal.print_published(others, console())
         return
     answers = sides.answers_of(run) if sides.compares(run) else []
     if form == "markdown":
-        document = markdown.suites(tables(run, summaries), said, answers, medians=medians)
-        say_document(document + markdown.published(others), "markdown")
+        document = markdown.suites(tables(run, summaries), said, medians=medians) + markdown.published(others)
+        say_document(markdown.multiples(multiples(run), answers, document) if answers else document, "markdown")
     else:
         terminal.print_tables(tables(run, summaries), said, console(), answers, medians=medians)
         terminal.print_published(others, console())

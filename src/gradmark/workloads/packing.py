@@ -151,9 +151,16 @@ def select_of(what: Workload, folder: Path) -> str:
     """How a workload is selected: by its name or its file where a worker finds it there, else by a file made for it."""
     if what.module.startswith("gradmark.workloads."):
         return what.name
-    if what.file is not None and _is_defined_there(what):
-        return f"{os.path.relpath(what.file)}:{what.name}"
-    return f"{os.path.relpath(pack(what, folder))}:{what.name}"
+    file = for_workers(what, folder).file
+    assert file is not None
+    return f"{os.path.relpath(file)}:{what.name}"
+
+
+def for_workers(what: Workload, folder: Path) -> Workload:
+    """A workload whose file is one that workers can load: its own, or one that is made for it."""
+    if what.module.startswith("gradmark.workloads.") or (what.file is not None and _is_defined_there(what)):
+        return what
+    return dataclasses.replace(what, file=os.path.abspath(pack(what, folder)))
 
 
 def _is_defined_there(what: Workload) -> bool:

@@ -45,8 +45,8 @@ def test_a_function_is_measured_as_the_command_would(measured, inside):
     ]
     assert (run.verb, run.finished) == ("run", True)
     assert run.arguments == [
+        ".gradmark/functions/product.py:product",
         *("--engine", "tapegrad", "--engine", "tapegrad:program", "--processes", "1", "--no-memory"),
-        *("--", ".gradmark/functions/product.py:product"),
     ]
     assert runs.load(inside / measured.path).id == run.id
     assert {cell.file for cell in run.planned} == {str(inside / ".gradmark" / "functions" / "product.py")}
@@ -138,6 +138,7 @@ def test_a_function_that_was_replaced_meanwhile(tmp_path, monkeypatch):
         (lambda: gradmark.run("poly", engines=[int]), SelectionError, "engines are named"),
         (lambda: gradmark.run("poly", engines="tapegard"), SelectionError, "no engine is called 'tapegard'"),
         (lambda: gradmark.run("poly", [1.0]), SelectionError, "leave inputs out"),
+        (lambda: gradmark.run("--help"), SelectionError, "'--help' would be an option"),
         (lambda: gradmark.run(["poly", 3]), SelectionError, "expected a function, a workload, or the name of one"),
         (lambda: gradmark.scale(lambda x: x), SelectionError, "a plain function has no sizes to sweep"),
         (lambda: gradmark.scale("chain"), SelectionError, "chain has no parameter with 4 sizes or more"),

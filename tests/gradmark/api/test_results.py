@@ -23,6 +23,15 @@ def test_it_shows_what_the_command_shows(measured, inside, monkeypatch, capsys):
     assert where == f"run file: {measured.path}\n"
 
 
+def test_the_command_goes_on_with_it(measured, inside, tmp_path, capsys):
+    """As `gradmark run --resume` does: the arguments are those of a command, and output options may be added."""
+    with pytest.raises(SystemExit) as ended:
+        main(["run", "--resume", measured.run.id, "--format", "csv", "--json", str(tmp_path / "again.json")])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith("product,functions,product,")
+    assert gradmark.load(tmp_path / "again.json").run.id == measured.run.id
+
+
 def test_a_notebook_gets_the_same_cells(measured, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     texts = []

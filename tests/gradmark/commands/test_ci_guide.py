@@ -15,7 +15,7 @@ def blocks(language):
 
 
 def test_the_workflow_is_the_one_that_this_repository_uses():
-    assert blocks("yaml") == [(ROOT / ".github" / "workflows" / "gate.yml").read_text()]
+    assert blocks("yaml")[-1:] == [(ROOT / ".github" / "workflows" / "gate.yml").read_text()]
 
 
 def test_the_budgets_on_the_page_are_the_defaults(tmp_path):

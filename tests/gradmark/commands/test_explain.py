@@ -1,11 +1,13 @@
 """`gradmark explain`, as a user types it."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 import gradmark as package
 
+GUIDE = (Path(__file__).parents[3] / "docs" / "guide" / "explain.md").read_text()
 pytestmark = pytest.mark.slow
 QUICK = ["--processes", "1", "--no-memory"]
 
@@ -19,6 +21,9 @@ def test_one_function_from_its_recording_to_the_engines(gradmark):
     assert "operations: function 3, with its gradient 6: 2.00 × the function; theory's bound is 4 ×" in shown
     assert [line.partition(":")[0] for line in shown if ": function and derivative take " in line] == ["tapegrad"]
     assert shown[-1].startswith("run file: ")
+    timed = next(k for k, line in enumerate(shown) if line.startswith("engine "))
+    explained = [line for line in shown[:timed] if not line.startswith(("A line is", "reads upwards"))]
+    assert [line for line in explained if line not in GUIDE.splitlines()] == []
 
 
 def test_json_has_the_same(gradmark):

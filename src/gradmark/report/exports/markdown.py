@@ -1,24 +1,35 @@
 """Markdown, as GitHub renders it: tables for pull requests and issues.
 
-In: tables, or engines side by side, with notes and answers. Out: one string that ends with a newline.
+In: tables, engines side by side, or multiples, with notes and answers. Out: one string that ends with a newline.
 """
 
 from collections.abc import Iterator, Sequence
 
 from gradmark.report.escaping.markdown import text
 from gradmark.report.model.columns import cells, columns, legend
+from gradmark.report.model.multiples import HEADS, LEGEND, Multiples
 from gradmark.report.model.notes import Note
 from gradmark.report.model.published import TITLE, BesideAll, listed
 from gradmark.report.model.sides import Comparison
 from gradmark.report.model.suites import Table
 
 
-def suites(
-    tables: Sequence[Table], notes: Sequence[Note], answers: Sequence[str] = (), *, medians: bool = False
-) -> str:
-    """The answers, a table for each suite with its legend, then the notes as a list."""
+def suites(tables: Sequence[Table], notes: Sequence[Note], *, medians: bool = False) -> str:
+    """A table for each suite with its legend, then the notes as a list."""
     blocks = [block for table in tables for block in _table(table, medians=medians)]
-    return "\n\n".join([*_list(answers), *(blocks or ["Nothing was measured."]), *_notes(notes)]) + "\n"
+    return "\n\n".join([*(blocks or ["Nothing was measured."]), *_notes(notes)]) + "\n"
+
+
+def multiples(table: Multiples, answers: Sequence[str], details: str) -> str:
+    """The answers; function first, then derivative / function of each engine; all other tables are folded below."""
+    head = [*HEADS, *map(text, table.engines)]
+    lines = [head, ["---", *["---:"] * (len(head) - 1)]]
+    for (row, function, texts), best in zip(table.lines, table.best, strict=True):
+        shown = [f"**{text(cell)}**" if is_best else text(cell) for cell, is_best in zip(texts, best, strict=True)]
+        lines.append([text(row), function, *shown])
+    blocks = [*_list(answers), "\n".join(f"| {' | '.join(line)} |" for line in lines), *_list(LEGEND)]
+    folded = f"<details>\n<summary>All numbers</summary>\n\n{details}\n</details>"
+    return "\n\n".join([*blocks, folded]) + "\n"
 
 
 def published(beside: BesideAll) -> str:
@@ -53,8 +64,8 @@ def _table(table: Table, *, medians: bool) -> Iterator[str]:
 
 
 def side_by_side(comparison: Comparison, notes: Sequence[Note]) -> str:
-    """The answers, a table for each workload with engines as columns, then the notes."""
-    blocks = _list(comparison.answers)
+    """A table for each workload with engines as columns, then the notes."""
+    blocks: list[str] = []
     for side in comparison.sides:
         blocks.append(f"### {text(side.title)}")
         head = ["", *map(text, side.engines)]

@@ -79,9 +79,9 @@ def comparison(run: Run, summaries: Sequence[Summary] | None = None) -> Comparis
     summarised = summaries if summaries is not None else summarise_run(run.measurements)
     names = competitors(run)
     ordered = reading_order(run)
-    members = [_called(names, run.measurements[place]) for place in ordered]
+    members = [called(names, run.measurements[place]) for place in ordered]
     rows = {
-        member.cell.id: row(_called(names, summarised[place])) for member, place in zip(members, ordered, strict=True)
+        member.cell.id: row(called(names, summarised[place])) for member, place in zip(members, ordered, strict=True)
     }
     standing = {task: standings(group) for task, group in rows_of(members).items()}
     ranked = _ranked(standing)
@@ -102,7 +102,7 @@ def comparison(run: Run, summaries: Sequence[Summary] | None = None) -> Comparis
 def placed(run: Run) -> dict[str, list[Standing]]:
     """The standings of each row, in reading order."""
     names = competitors(run)
-    ordered = [_called(names, run.measurements[place]) for place in reading_order(run)]
+    ordered = [called(names, run.measurements[place]) for place in reading_order(run)]
     return {task: standings(members) for task, members in rows_of(ordered).items()}
 
 
@@ -114,7 +114,7 @@ def answers_of(run: Run) -> list[str]:
 def absent(run: Run, summaries: Sequence[Summary]) -> list[str]:
     """Engines that are in no table, one line each. `summaries` are in the order of the measurements."""
     names, ranked = competitors(run), _ranked(placed(run))
-    rows = [row(_called(names, summaries[place])) for place in reading_order(run)]
+    rows = [row(called(names, summaries[place])) for place in reading_order(run)]
     return _absent([one for one in rows if one.cell.engine not in ranked])
 
 
@@ -129,7 +129,8 @@ def competitors(run: Run) -> dict[tuple[str, str], str]:
     return {pair: f"{pair[0]} ({pair[1]})" if engines.count(pair[0]) > 1 else pair[0] for pair in pairs}
 
 
-def _called(names: dict[tuple[str, str], str], one: Named) -> Named:
+def called(names: dict[tuple[str, str], str], one: Named) -> Named:
+    """The same with the name that its engine has among its competitors."""
     cell = one.cell
     return msgspec.structs.replace(one, cell=msgspec.structs.replace(cell, engine=names[cell.engine, cell.device]))
 

@@ -17,9 +17,7 @@ def test_a_table(make: Any) -> None:
         ),
     )
     notes = [Note(level="warning", text="Look at `this` | that.")]
-    assert markdown.suites(tables, notes, ["poly/n=10: a*b, 2.50 µs"]) == (
-        "- poly/n=10: a\\*b, 2.50 µs\n"
-        "\n"
+    assert markdown.suites(tables, notes) == (
         "### scalar\n"
         "\n"
         "| workload | engine | primal | forward | backward | total | spread | bwd/fwd | grad/primal (theory: ≤ 4) | "

@@ -7,7 +7,9 @@ from oracles.watched import never_calm
 from rich.console import Console
 
 from gradmark.records import Run, Settings
+from gradmark.report.exports.markdown import multiples as multiples_in_markdown
 from gradmark.report.exports.markdown import side_by_side
+from gradmark.report.model.multiples import multiples
 from gradmark.report.model.sides import LEGEND, Side, answers_of, compares, comparison, wanted
 from gradmark.report.tables.terminal import print_comparison
 
@@ -196,14 +198,17 @@ def test_what_does_not_fit_goes_below(make: Any) -> None:
 
 
 def test_the_answers_come_last_on_a_terminal_and_first_in_markdown(make: Any) -> None:
-    found = comparison(run_of(make, ("a", 1000.0), ("b", 2000.0), ("c", 3000.0)))
+    run = run_of(make, ("a", 1000.0), ("b", 2000.0), ("c", 3000.0))
+    found = comparison(run)
     console = Console(width=120, record=True, file=io.StringIO())
     print_comparison(found, [], console)
     answer = "poly/n=10: a, 1.00 µs; 2.00 times as fast as b, 3.00 times as fast as c"
     assert console.export_text().splitlines()[-1] == answer
-    text = side_by_side(found, [])
-    assert text.startswith(f"- {answer}\n\n### poly/n=10\n\n|  | a | b | c |\n| --- | ---: | ---: | ---: |\n")
-    assert "| × fastest | 1.00◀ | 2.00 | 3.00 |" in text
+    details = side_by_side(found, [])
+    assert details.startswith("### poly/n=10\n\n|  | a | b | c |\n| --- | ---: | ---: | ---: |\n")
+    text = multiples_in_markdown(multiples(run), found.answers, details)
+    assert text.startswith(f"- {answer}\n\n| workload | function | a | b | c |\n")
+    assert "| × fastest | 1.00◀ | 2.00 | 3.00 |" in details
 
 
 def test_an_engine_that_was_never_calm_is_shown_and_wins_nothing(make: Any) -> None:

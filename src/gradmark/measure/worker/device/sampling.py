@@ -17,7 +17,7 @@ from gradmark.records import Code, Phase, Sample, Warning
 from gradmark.records.pilots import DEVICE, reference_of
 
 # Of each phase single calls for so long, and at most so many: a device repeats itself to 1 %.
-PHASE_S, MOST_SAMPLES = 0.1, 64
+PHASE_S, MOST_SAMPLES = 0.05, 64
 # Work that goes on after the mark behind the calls: more than waiting for an idle device takes (10 µs), and not little
 # beside the calls.
 LATE_NS, LATE_SHARE = 50_000.0, 0.5

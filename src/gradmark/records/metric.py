@@ -370,27 +370,27 @@ REGISTRY: tuple[Metric, ...] = (
     phase("backward", "propagate derivatives through the recording", 1, _TIME),
     phase("total", "value and gradient: forward and then backward", 0, _TIME),
     device_phase(
-        "cold", "by the device's own clock, its caches flushed before: how long it works on an iteration", 4,
+        "cold", "by the device's own clock, its caches flushed before: how long it works on an iteration", 2,
         "nobody knows this device's clock",
     ),
     device_phase(
-        "hot", "by the device's own clock: an iteration of many, back to back", 4, "nobody knows this device's clock",
+        "hot", "by the device's own clock: an iteration of many, back to back", 2, "nobody knows this device's clock",
     ),
     device_phase(
-        "host", "until the calls of an iteration return, while the device is still at work", 5,
+        "host", "until the calls of an iteration return, while the device is still at work", 2,
         "nobody knows this device's clock",
     ),
     device_phase(
-        "replayed", "an iteration as a graph that the device replays, its caches flushed before", 6,
+        "replayed", "an iteration as a graph that the device replays, its caches flushed before", 4,
         "the engine cannot capture an iteration as a graph",
     ),
     Metric(
         "kernels", "launches", "count", "kernels that an iteration launches", *_of_device("kernels"),
-        of_device=True, rank=7, plural=True, part="device_work",
+        of_device=True, rank=3, plural=True, part="device_work",
     ),
     Metric(
         "busy", "busy", "part", "of the time of an iteration, back to back, the part in which the device works", _busy,
-        _uncounted, better="higher", of_device=True, rank=8,
+        _uncounted, better="higher", of_device=True, rank=3,
     ),
     Metric(
         "copies", "copies", "count", "copies of memory in an iteration, on the device or between it and the host",
@@ -403,13 +403,13 @@ REGISTRY: tuple[Metric, ...] = (
     Metric(
         "bytes_of_roof", "of copy", "part",
         "reading the inputs and writing the gradients, at the speed of a copy on this device, as a part of cold",
-        *_share_of_roof("bytes"), better="higher", kinds=("tensor",), of_device=True, rank=6,
+        *_share_of_roof("bytes"), better="higher", kinds=("tensor",), of_device=True, rank=3,
         derivatives=(USUAL_DERIVATIVE,),
     ),
     Metric(
         "flops_of_roof", "of product", "part",
         "operations per second, cold, as a part of what a product of this dtype reaches on this device",
-        *_share_of_roof("flops"), better="higher", kinds=("tensor",), of_device=True, rank=6,
+        *_share_of_roof("flops"), better="higher", kinds=("tensor",), of_device=True, rank=3,
         derivatives=(USUAL_DERIVATIVE,),
     ),
     Metric(
@@ -603,6 +603,6 @@ def numbers(measurement: Measurement, others: Numbers | None = None) -> dict[str
 
 
 def harness_ns(*measurements: Measurement) -> float | None:
-    """What one empty call costs in the typical process: subtracted from every time."""
-    costs = [sample.harness_ns for m in measurements for sample in m.samples]
+    """What one empty call costs in the typical process: subtracted from every time, but for those of a device."""
+    costs = [sample.harness_ns for m in measurements if not is_on_device(m) for sample in m.samples]
     return median(costs) if costs else None

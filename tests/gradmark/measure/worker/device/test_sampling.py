@@ -4,13 +4,13 @@ The same engine-independent claims are made of a real device, where there is one
 """
 
 import dataclasses
-import glob
 import importlib.util
 
 import msgspec
 import pytest
 
 from gradmark.analyse.summary import summarise
+from gradmark.engines.cuda_presence import has_cuda
 from gradmark.engines.protocol import OwnQueue
 from gradmark.engines.virtual import Kernel, Virtual, VirtualDevice
 from gradmark.measure.job import Job
@@ -172,11 +172,8 @@ def test_a_session_says_where_its_arrays_are():
     assert "its session does not say where its arrays are, and virtual was planned" in found.message
 
 
-CUDA = bool(glob.glob("/dev/nvidia[0-9]*"))
-
-
 @pytest.mark.peers
-@pytest.mark.skipif(not CUDA, reason="there is no CUDA device")
+@pytest.mark.skipif(not has_cuda(), reason="there is no CUDA device")
 @pytest.mark.parametrize("engine", ["torch", "torch:compile", "jax", "tapegrad"])
 def test_a_real_device(engine):
     package = {"tapegrad": "cupy"}.get(engine, engine.partition(":")[0])

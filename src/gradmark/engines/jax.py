@@ -329,9 +329,12 @@ class Latest:
 
     def join(self) -> None:
         """CUDA's legacy default stream waits, and the host does not."""
-        first = next((leaf for leaf in jax.tree.leaves(self.result) if jnp.issubdtype(leaf.dtype, jnp.floating)), None)
-        if first is not None:
+        leaves = jax.tree.leaves(self.result)
+        first: Any = next((leaf for leaf in leaves if jnp.issubdtype(leaf.dtype, jnp.floating)), None)
+        try:
             first.__dlpack__(stream=LEGACY_STREAM)
+        except Exception:  # nothing to hand over, or a runtime that cannot: the host waits, for an empty program too
+            self.wait()
 
     def empty(self) -> None:
         """A program that does next to nothing."""

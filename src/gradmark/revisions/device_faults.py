@@ -101,9 +101,9 @@ class CacheHot(Virtual):
 
 
 class CoolingDown(VirtualDevice):
-    """Throttled for 10 ms of every 50."""
+    """Throttled for 6 ms of every 20: longer than the samples between two looks at its clock take."""
 
-    period_ns, throttled_ns, factor = 50e6, 10e6, 1.5
+    period_ns, throttled_ns, factor = 20e6, 6e6, 1.5
 
 
 class Throttled(Virtual):

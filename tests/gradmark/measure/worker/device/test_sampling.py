@@ -36,9 +36,9 @@ class Queued(Virtual):
 
 
 class Slow(VirtualDevice):
-    """Throttled for 10 ms of every 50, to half its clock."""
+    """Throttled for 6 ms of every 20, to half its clock."""
 
-    period_ns, throttled_ns, factor = 50e6, 10e6, 2.0
+    period_ns, throttled_ns, factor = 20e6, 6e6, 2.0
 
 
 class SlowNowAndThen(Virtual):
@@ -192,3 +192,78 @@ def test_a_real_device(engine):
     assert found.samples[0].roofs["bytes"] > 1e11
     if found.device_work.kernels is not None:
         assert found.device_work.kernels >= 1
+
+
+class CopiesWhatItTakes(Virtual):
+    """Takes inputs over by kernels that take as long as the function: so it does for any function."""
+
+    name = "copies"
+
+    def changed(self, session):
+        def move(new):
+            self.device.launch(Kernel("copy", 400e3, 400e3))
+            session.move(new)
+
+        return dataclasses.replace(session, move=move)
+
+
+class ComputesWhenMoved(Virtual):
+    """Does its work when it takes new inputs over, but not for the small function that it is compared with."""
+
+    name = "computes-when-moved"
+
+    def prepare(self, workload, inputs, params):
+        session = super().prepare(workload, inputs, params)
+        if workload.function.__name__ != "poly":
+            return session
+
+        def move(new):
+            for kernel in (*self.forward_kernels, *self.backward_kernels):
+                self.device.launch(kernel)
+            session.move(new)
+
+        return dataclasses.replace(session, move=move)
+
+
+class Keeps(Virtual):
+    """Asks the device for new inputs only."""
+
+    name = "keeps"
+
+    def changed(self, session):
+        fresh = [True]
+
+        def move(new):
+            fresh[0] = True
+            session.move(new)
+
+        def total():
+            kept = {} if fresh[0] else {"launch": lambda *_kernel, **_own: None}
+            fresh[0] = False
+            vars(self.device).update(kept)
+            try:
+                return session.total()
+            finally:
+                vars(self.device).pop("launch", None)
+
+        return dataclasses.replace(session, move=move, total=total, forward=None, backward=None)
+
+
+def test_inputs_that_are_copied_on_the_device_are_not_work():
+    assert on_virtual("CopiesWhatItTakes").status == "ok"
+
+
+def test_work_that_is_done_while_inputs_are_taken():
+    found = on_virtual("ComputesWhenMoved")
+    assert (found.status, found.message) == (
+        "untimed-work",
+        "kernels take 195 µs while new inputs are taken over, 195 µs in the calls that are timed",
+    )
+
+
+def test_a_result_that_is_kept():
+    found = on_virtual("Keeps")
+    assert (found.status, found.message) == (
+        "untimed-work",
+        "kernels take 195 µs for new inputs, 0 ns for the same ones: a result is kept",
+    )

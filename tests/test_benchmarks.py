@@ -402,3 +402,34 @@ def test_the_worst_row_decides_whether_programs_are_no_slower(script):
     assert every_row(ours, {"poly": 2.0, "sin": 4.0, "x": 1.0})[1:] == ("2 of 2, at most 0.75 × (sin)", True)
     assert every_row(ours, {"poly": 2.0, "sin": 2.0, "x": 1.0})[1:] == ("1 of 2, at most 1.50 × (sin)", False)
     assert every_row(ours, "casadi is missing")[1:] == ("casadi is missing", None)
+
+
+# --- on a GPU: the rows are right on a CPU too, and without a device it is said
+
+
+def test_without_a_device_the_gpu_script_says_so():
+    called = subprocess.run(
+        [sys.executable, str(BENCHMARKS / "gpu.py")], capture_output=True, text=True, check=False, timeout=120
+    )
+    if "There is no CUDA device here" not in called.stdout:
+        pytest.skip("there is a CUDA device")
+    assert called.returncode == 3
+    assert "Nothing was measured." in called.stdout
+
+
+@pytest.mark.peers("torch")
+def test_the_rows_of_the_gpu_script_have_the_gradients_of_pytorch(script):
+    import dataclasses
+
+    rows = script("gpu_rows")
+    (chain,) = (row for row in rows.ROWS if row.function is rows.chain)
+    for row in (dataclasses.replace(chain, shapes=[(1000,)]), *(row for row in rows.ROWS if "tiny" in row.name)):
+        prints = []
+        for engine, dtype in (("torch", "float64"), ("tapegrad", "float32")):
+            session = rows.session_of(engine, row, dtype, "cpu")
+            session.total()
+            prints.append(rows.prints_of(list(session.gradients())))
+        exact, found = prints
+        assert rows.error(found, exact) < 1e-5
+        changed = [[total, norm, along * 1.1 + norm] for total, norm, along in found]
+        assert rows.error(changed, exact) > 1e-2

@@ -95,7 +95,7 @@ def shape_text(shape: Sequence[int]) -> str:
 
 
 def _reasons(measurement: Measurement, numbers: dict[str, Number]) -> dict[str, str]:
-    entries = [entry for entry in metric.metrics_of(measurement) if entry.is_of(measurement.cell.derivative)]
+    entries = [entry for entry in metric.metrics_of(measurement) if entry.is_of(measurement.cell)]
     missing = [entry for entry in entries if entry.name not in numbers]
     if measurement.status != "ok":
         return dict.fromkeys((entry.name for entry in missing), measurement.status)

@@ -39,7 +39,7 @@ def command(keyword: str | None, verbs: bool, as_json: bool, pairs: int, invocat
     faults = [fault for fault in FAULTS if keyword is None or keyword in fault.what]
     on_device = [fault for fault in DEVICE_FAULTS if keyword is None or keyword in fault.what]
     if not (faults or (on_device and not verbs)):
-        known = "; ".join(fault.what for fault in [*FAULTS, *DEVICE_FAULTS])
+        known = "; ".join([*(fault.what for fault in FAULTS), *(fault.what for fault in DEVICE_FAULTS)])
         raise SelectionError(f"no fault has {keyword!r} in its description: {known}")
     if verbs:
         sys.exit(on_every_verb(faults, pairs, as_json))

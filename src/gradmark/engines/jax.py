@@ -5,7 +5,6 @@ of work. On a GPU no call waits: the device's own clock says when it is done. XL
 else can name; the one on which marks are put is told to wait for a result, as consumers of DLPack are.
 """
 
-import glob
 import importlib.util
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from gradmark.engines.composed import composed, same_names
+from gradmark.engines.cuda_presence import has_cuda
 from gradmark.engines.functional import MODES, Asked, Library, asked_of, takes_transforms
 from gradmark.engines.protocol import Capabilities, Derivative, DeviceMemory, OwnQueue, Session, namespace
 from gradmark.errors import UnsupportedError
@@ -124,7 +124,7 @@ def devices() -> tuple[str, ...]:
     """Where JAX computes here. CUDA's plugin is not started for that: it would take each worker seconds."""
     plugin = any(importlib.util.find_spec(f"jax_cuda{version}_plugin") for version in (12, 13))
     allowed = jax.config.jax_platforms
-    if plugin and glob.glob("/dev/nvidia[0-9]*") and (not allowed or "cuda" in allowed or "gpu" in allowed):
+    if plugin and has_cuda() and (not allowed or "cuda" in allowed or "gpu" in allowed):
         return (USUAL_DEVICE, "cuda")
     name = device_name(jax.default_backend())
     return (USUAL_DEVICE,) if name == USUAL_DEVICE else (USUAL_DEVICE, name)
@@ -133,7 +133,7 @@ def devices() -> tuple[str, ...]:
 def use(device: str) -> None:
     """From now on arrays are made there. A worker whose rows are on the CPU starts no other backend."""
     if device != USUAL_DEVICE:
-        jax.config.update("jax_default_device", next(d for d in jax.devices() if device_name(d.platform) == device))
+        jax.config.update("jax_default_device", jax.devices(device)[0])
     elif devices() != (USUAL_DEVICE,):
         jax.config.update("jax_platforms", USUAL_DEVICE)
 
@@ -329,9 +329,12 @@ class Latest:
 
     def join(self) -> None:
         """CUDA's legacy default stream waits, and the host does not."""
-        first = next((leaf for leaf in jax.tree.leaves(self.result) if jnp.issubdtype(leaf.dtype, jnp.floating)), None)
-        if first is not None:
+        leaves = jax.tree.leaves(self.result)
+        first: Any = next((leaf for leaf in leaves if jnp.issubdtype(leaf.dtype, jnp.floating)), None)
+        try:
             first.__dlpack__(stream=LEGACY_STREAM)
+        except Exception:  # nothing to hand over, or a runtime that cannot: the host waits, for an empty program too
+            self.wait()
 
     def empty(self) -> None:
         """A program that does next to nothing."""

@@ -20,6 +20,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812  PyTorch's own habit
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from gradmark.engines.cuda_presence import has_cuda
 from gradmark.engines.functional import MODES, Library, asked_of, takes_transforms
 from gradmark.engines.protocol import Capabilities, Derivative, DeviceMemory, Session, bound, namespace
 from gradmark.errors import UnsupportedError
@@ -356,8 +357,8 @@ class TorchCuda(Torch):
 
 
 def devices() -> tuple[str, ...]:
-    """Where PyTorch computes here. Asking makes no context: NVML counts, where it can."""
-    return (USUAL_DEVICE, "cuda") if torch.backends.cuda.is_built() and torch.cuda.is_available() else (USUAL_DEVICE,)
+    """Where PyTorch computes here. CUDA is not started for that."""
+    return (USUAL_DEVICE, "cuda") if torch.version.cuda and has_cuda() else (USUAL_DEVICE,)
 
 
 def _nothing() -> None:

@@ -21,6 +21,10 @@ NAME = "virtual"
 CYCLES_NS = 10_000.0
 
 
+# One of each kind of engine in a process, as there is one GPU.
+_DEVICES: dict[type, "VirtualDevice"] = {}
+
+
 @dataclass(frozen=True)
 class Kernel:
     """What a kernel costs: the host to launch it, the device to run it with cold caches and with warm ones."""
@@ -155,7 +159,7 @@ class Virtual:
     retained_bytes, temporary_bytes, leaked_bytes = 1_000, 500, 0
 
     def __init__(self) -> None:
-        self.device = self.made()
+        self.device = _DEVICES.setdefault(type(self), self.made())
         self.own = Tapegrad()
 
     def made(self) -> VirtualDevice:

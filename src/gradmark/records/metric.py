@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from gradmark.records import times
 from gradmark.records.budget import Budget
-from gradmark.records.cell import USUAL_DEVICE, Kind
+from gradmark.records.cell import USUAL_DEVICE, Cell, Kind
 from gradmark.records.derivative import BEYOND_GRADIENTS, FACTS, SPARSE_ONES, USUAL_DERIVATIVE, DerivativeName
 from gradmark.records.measurement import Measurement
 from gradmark.records.number import Number, of_row
@@ -67,9 +67,11 @@ class Metric:
         ""  # of a measurement: what a tool counts, which may be missing
     )
 
-    def is_of(self, derivative: DerivativeName) -> bool:
-        """Whether it says anything of such a derivative."""
-        return not self.derivatives or derivative in self.derivatives
+    def is_of(self, cell: Cell) -> bool:
+        """Whether it says anything of such a row: of its derivative, on its device."""
+        if self.of_device and cell.device == USUAL_DEVICE:
+            return False
+        return not self.derivatives or cell.derivative in self.derivatives
 
     @property
     def timed(self) -> bool:
@@ -223,15 +225,6 @@ def _rate(declared: Literal["operations", "flops", "bytes"]) -> tuple[Read, Why]
 # --- on a device
 
 
-def _on_device(name: str, missing: str) -> tuple[Read, Why]:
-    """A phase that only rows on a device have."""
-
-    def why(m: Measurement, _known: Numbers) -> str:
-        return missing if is_on_device(m) else "only a row on a device has it"
-
-    return lambda _m, known: known.get(name), why
-
-
 def is_on_device(m: Measurement) -> bool:
     """Whether its times are those of a device."""
     return m.cell.device != USUAL_DEVICE
@@ -239,9 +232,8 @@ def is_on_device(m: Measurement) -> bool:
 
 def device_phase(name: str, meaning: str, rank: int, missing: str) -> Metric:
     """The metric of a time that only rows on a device have."""
-    read, why = _on_device(name, missing)
     return dataclasses.replace(
-        phase(name, meaning, rank), read=read, why_missing=why, budget_name="", fitted=False, of_device=True
+        phase(name, meaning, rank), why_missing=lambda _m, _known: missing, budget_name="", of_device=True
     )
 
 
@@ -254,8 +246,6 @@ def _of_device(field: str) -> tuple[Read, Why]:
 
 
 def _uncounted(m: Measurement, _known: Numbers) -> str:
-    if not is_on_device(m):
-        return "only a row on a device has it"
     return (m.device_work and m.device_work.reason) or "not counted"
 
 
@@ -287,8 +277,6 @@ def _share_of_roof(kind: Literal["bytes", "flops"]) -> tuple[Read, Why]:
         return Number(value=1e9 * count / cold.value / highest, calm=cold.calm)
 
     def why(m: Measurement, known: Numbers) -> str:
-        if not is_on_device(m):
-            return "only a row on a device has it"
         if not _work_of_roof(m, kind):
             return f"nobody knows the {kind} that it must take"
         what = "copy" if kind == "bytes" else "product"
@@ -382,27 +370,27 @@ REGISTRY: tuple[Metric, ...] = (
     phase("backward", "propagate derivatives through the recording", 1, _TIME),
     phase("total", "value and gradient: forward and then backward", 0, _TIME),
     device_phase(
-        "cold", "by the device's own clock, its caches flushed before: how long it works on an iteration", 4,
+        "cold", "by the device's own clock, its caches flushed before: how long it works on an iteration", 2,
         "nobody knows this device's clock",
     ),
     device_phase(
-        "hot", "by the device's own clock: an iteration of many, back to back", 4, "nobody knows this device's clock",
+        "hot", "by the device's own clock: an iteration of many, back to back", 2, "nobody knows this device's clock",
     ),
     device_phase(
-        "host", "until the calls of an iteration return, while the device is still at work", 5,
+        "host", "until the calls of an iteration return, while the device is still at work", 2,
         "nobody knows this device's clock",
     ),
     device_phase(
-        "replayed", "an iteration as a graph that the device replays, its caches flushed before", 6,
+        "replayed", "an iteration as a graph that the device replays, its caches flushed before", 4,
         "the engine cannot capture an iteration as a graph",
     ),
     Metric(
         "kernels", "launches", "count", "kernels that an iteration launches", *_of_device("kernels"),
-        exact=True, of_device=True, rank=7, plural=True, part="device_work",
+        of_device=True, rank=3, plural=True, part="device_work",
     ),
     Metric(
         "busy", "busy", "part", "of the time of an iteration, back to back, the part in which the device works", _busy,
-        _uncounted, better="higher", of_device=True, rank=8,
+        _uncounted, better="higher", of_device=True, rank=3,
     ),
     Metric(
         "copies", "copies", "count", "copies of memory in an iteration, on the device or between it and the host",
@@ -415,13 +403,13 @@ REGISTRY: tuple[Metric, ...] = (
     Metric(
         "bytes_of_roof", "of copy", "part",
         "reading the inputs and writing the gradients, at the speed of a copy on this device, as a part of cold",
-        *_share_of_roof("bytes"), better="higher", kinds=("tensor",), of_device=True, rank=6,
+        *_share_of_roof("bytes"), better="higher", kinds=("tensor",), of_device=True, rank=3,
         derivatives=(USUAL_DERIVATIVE,),
     ),
     Metric(
         "flops_of_roof", "of product", "part",
         "operations per second, cold, as a part of what a product of this dtype reaches on this device",
-        *_share_of_roof("flops"), better="higher", kinds=("tensor",), of_device=True, rank=6,
+        *_share_of_roof("flops"), better="higher", kinds=("tensor",), of_device=True, rank=3,
         derivatives=(USUAL_DERIVATIVE,),
     ),
     Metric(
@@ -606,7 +594,7 @@ def numbers(measurement: Measurement, others: Numbers | None = None) -> dict[str
     known: dict[str, Number] = times.times(measurement) if ran else {}
     readings: dict[str, Number] = {}
     for entry in sorted(metrics_of(measurement), key=lambda entry: entry.last):
-        if (entry.timed and not ran) or not entry.is_of(measurement.cell.derivative):
+        if (entry.timed and not ran) or not entry.is_of(measurement.cell):
             continue
         value = entry.read(measurement, {**known, **readings, **(others or {})} if not entry.phase else known)
         if value is not None:
@@ -615,6 +603,6 @@ def numbers(measurement: Measurement, others: Numbers | None = None) -> dict[str
 
 
 def harness_ns(*measurements: Measurement) -> float | None:
-    """What one empty call costs in the typical process: subtracted from every time."""
-    costs = [sample.harness_ns for m in measurements for sample in m.samples]
+    """What one empty call costs in the typical process: subtracted from every time, but for those of a device."""
+    costs = [sample.harness_ns for m in measurements if not is_on_device(m) for sample in m.samples]
     return median(costs) if costs else None

@@ -62,7 +62,7 @@ class DoneTwice(Virtual):
 
 
 class NeverUsed(Virtual):
-    """Nobody uses the gradient in the timed calls, so it is computed when somebody reads it."""
+    """Nobody uses the result of the timed calls, so it is computed when somebody reads it."""
 
     name = "never-used"
 
@@ -101,9 +101,9 @@ class CacheHot(Virtual):
 
 
 class CoolingDown(VirtualDevice):
-    """Throttled for 10 ms of every 50."""
+    """Throttled for 6 ms of every 20: longer than the samples between two looks at its clock take."""
 
-    period_ns, throttled_ns, factor = 50e6, 10e6, 1.5
+    period_ns, throttled_ns, factor = 20e6, 6e6, 1.5
 
 
 class Throttled(Virtual):
@@ -143,13 +143,13 @@ DEVICE_FAULTS = [
     DeviceFault("Virtual", "nothing: a device as it is", None),
     DeviceFault("NotWaitedFor", "a `synchronize` that does not wait for the device", Code.NOT_WAITED),
     DeviceFault("DoneTwice", "work that is timed twice on a device", Code.DONE_TWICE),
-    DeviceFault("NeverUsed", "a gradient that nobody uses in the timed calls", "untimed-work"),
+    DeviceFault("NeverUsed", "a gradient that a device computes when it is read", "untimed-work"),
     DeviceFault(
         "CacheHot", "inputs that are in the device's cache", Code.BEYOND_MEMORY, "elementwise", "tensor",
         {"depth": 4, "n": 100_000},
     ),
     DeviceFault("Cached", "a loop that the device's cache makes fast", Code.CACHE_FLATTERED),
     DeviceFault("Throttled", "a device that is throttled now and then", Code.THROTTLED),
-    DeviceFault("LaunchBound", "kernels smaller than their launches", Code.LAUNCH_BOUND),
-    DeviceFault("Unseen", "work in a queue that nobody waits for", "untimed-work"),
+    DeviceFault("LaunchBound", "kernels of a device that take less than their launches", Code.LAUNCH_BOUND),
+    DeviceFault("Unseen", "work in a queue of the device that nobody waits for", "untimed-work"),
 ]  # fmt: skip

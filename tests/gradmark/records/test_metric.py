@@ -147,7 +147,7 @@ def test_times_depend_on_everything_and_are_never_exact():
 
 
 def test_the_phases_of_the_registry():
-    assert metric.phases() == ["primal", "forward", "backward", "total"]
+    assert metric.phases() == ["primal", "forward", "backward", "total", "cold", "hot", "host", "replayed"]
 
 
 # --- phases that sessions declare
@@ -285,7 +285,7 @@ def test_no_metric_is_both_there_and_missing():
         found = summarise(one)
         assert not found.numbers.keys() & found.reasons.keys()
         assert found.numbers.keys() | found.reasons.keys() == {
-            entry.name for entry in metric.metrics_of(one) if entry.is_of("gradient")
+            entry.name for entry in metric.metrics_of(one) if entry.is_of(CELL)
         }
 
 

@@ -8,10 +8,22 @@ from gradmark.gate.configuration import Configuration
 from gradmark.gate.timing import PairedTimes
 from gradmark.measure.orchestrator import Orchestrator, begin
 from gradmark.measure.plan import Plan
-from gradmark.records import Settings
+from gradmark.records import Measurement, Settings
 from gradmark.records.finding import Finding
 from gradmark.revisions import contest
-from gradmark.revisions.audit import FEW, SOME, audit, contest_of, false_alarms, judged, places, row_of
+from gradmark.revisions.audit import (
+    FEW,
+    SOME,
+    audit,
+    audit_devices,
+    contest_of,
+    false_alarms,
+    judged,
+    judged_on_device,
+    places,
+    row_of,
+)
+from gradmark.revisions.device_faults import DEVICE_FAULTS
 from gradmark.revisions.faults import FAULTS, engine_of
 from gradmark.workloads.selection import select
 
@@ -113,3 +125,27 @@ def test_before_each_fault_the_unmodified_engine_runs():
 def test_false_alarms_are_counted():
     calm = [PairedTimes("c", "w", "total", [1000.0 + k for k in range(12)], [1000.5 + k for k in range(12)])]
     assert false_alarms(calm, Configuration()) == 0
+
+
+# --- on a device of known costs
+
+
+def test_faults_on_a_device_are_named_in_real_processes():
+    faults = [fault for fault in DEVICE_FAULTS if fault.engine in ("Virtual", "NotWaitedFor", "NeverUsed")]
+    plan = Plan(verb="audit", cells=[fault.cell for fault in faults], settings=Settings(blocks=4, pin=False))
+    with Orchestrator(begin(plan), lambda event: None) as orchestrator:
+        planted = audit_devices(orchestrator, faults)
+    assert [(one.caught, one.expected, one.accused) for one in planted] == [
+        (True, [], []),
+        (True, ["not-waited"], ["not-waited"]),
+        (True, ["untimed-work"], ["untimed-work"]),
+    ]
+
+
+def test_a_verdict_that_is_not_passed_is_a_fault_that_was_missed():
+    sound, fault, *_ = DEVICE_FAULTS
+    silent = Measurement(cell=fault.cell, status="ok")
+    crashed = Measurement(cell=sound.cell, status="crash")
+    assert not judged_on_device(fault, silent).caught
+    assert not judged_on_device(sound, crashed).caught
+    assert judged_on_device(sound, silent).caught

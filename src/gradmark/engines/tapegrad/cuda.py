@@ -1,12 +1,12 @@
 """tapegrad's tensors on CuPy's arrays: the same session, with arrays on a CUDA device."""
 
-import glob
 import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from gradmark.engines.cuda_presence import has_cuda
 from gradmark.engines.protocol import DeviceMemory, Session
 from gradmark.engines.tapegrad.tensors import tensor_session
 from gradmark.errors import UnsupportedError
@@ -18,7 +18,7 @@ from gradmark.workloads.workload import Workload
 @cache  # asked for each row
 def devices() -> tuple[str, ...]:
     """Where tensors compute here. CuPy is not imported before somebody asks for a device."""
-    there = importlib.util.find_spec("cupy") is not None and bool(glob.glob("/dev/nvidia[0-9]*"))
+    there = importlib.util.find_spec("cupy") is not None and has_cuda()
     return (USUAL_DEVICE, "cuda") if there else (USUAL_DEVICE,)
 
 

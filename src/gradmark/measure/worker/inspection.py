@@ -82,7 +82,9 @@ def inspect(job: Job) -> Result:
     if timer is not None and prepared.session.device is None:
         measured = Memory(reason="the engine does not say what it takes of its device's memory")
     elif prepared.session.device is not None:
-        measured = device_memory.measure(prepared.session.device, make, record, prepared.session.synchronize)
+        # the sessions that are counted are others: only the device knows when they are done
+        wait = prepared.session.synchronize if timer is None else timer.synchronize
+        measured = device_memory.measure(prepared.session.device, make, record, wait)
     else:
         measured = memory.measure(make, record, plain(prepared), result.iteration_ns or 0.0)
     return msgspec.structs.replace(result, memory=measured)

@@ -50,7 +50,9 @@ def capabilities_of(name: str, engine: Engine) -> Capabilities:
             )
     can = _with_derivatives(name, engine, can)
     if len(can.devices) > 1 and not takes_device(engine):
-        if _inherited_takes(engine, "device"):  # an heir with a `prepare` of its own computes where it always did
+        if _promised_by_another(engine) and _inherited_takes(
+            engine, "device"
+        ):  # an heir with a `prepare` of its own computes where it always did
             return replace(can, devices=can.devices[:1])
         raise EngineError(
             f"engine {name!r} has the devices {', '.join(can.devices)}, but its prepare cannot be told which; write "
@@ -90,6 +92,12 @@ def _inherited_takes(engine: Engine, keyword: str) -> bool:
     """Whether a `prepare` that the engine has replaced by its own takes a keyword."""
     inherited = [vars(base)["prepare"] for base in type(engine).__mro__[1:] if "prepare" in vars(base)]
     return any(keyword in parameters(prepare) for prepare in inherited)
+
+
+def _promised_by_another(engine: Engine) -> bool:
+    """Whether the capabilities are those of a class whose `prepare` an heir has replaced."""
+    order = [name for base in type(engine).__mro__ for name in ("prepare", "capabilities") if name in vars(base)]
+    return order[:1] == ["prepare"] and "prepare" in order[1:]
 
 
 def refuse_prepare(name: str, engine: Engine) -> None:

@@ -13,7 +13,6 @@ from gradmark import units
 from gradmark.analyse.calm import is_calm
 from gradmark.analyse.summary import UNSTEADY_SPREAD
 from gradmark.records import Number, Record, metric
-from gradmark.records.cell import USUAL_DEVICE
 from gradmark.records.derivative import USUAL_DERIVATIVE
 from gradmark.records.metric import Metric
 from gradmark.records.number import OF_ROW
@@ -137,11 +136,7 @@ def metric_of(row: Row, column: Column) -> Metric | None:
 def applies(row: Row, column: Column) -> bool:
     """Whether a column says anything of this kind of workload."""
     entries = map(metric.metric, column.metrics)
-    on_device = row.cell.device != USUAL_DEVICE
-    return any(
-        row.cell.kind in entry.kinds and entry.is_of(row.cell.derivative) and (on_device or not entry.of_device)
-        for entry in entries
-    )
+    return any(row.cell.kind in entry.kinds and entry.is_of(row.cell) for entry in entries)
 
 
 def _text(row: Row, column: Column) -> str:

@@ -286,5 +286,5 @@ def contested(run: Run) -> Contest:
     names = competitors(run)
     standing = placed(run)
     ranked = _ranked(standing)
-    called = [_called(names, run.measurements[place]) for place in reading_order(run)]
-    return contest(standing, asked([m for m in called if m.cell.engine in ranked]))
+    measured = [called(names, run.measurements[place]) for place in reading_order(run)]
+    return contest(standing, asked([m for m in measured if m.cell.engine in ranked]))

@@ -83,9 +83,9 @@ def sentence(warning: Warning) -> str:
             )
         case Code.BEYOND_MEMORY:
             return (
-                f"It moves {units.traffic(numbers['bytes_per_s'])}, more than the "
-                f"{units.traffic(numbers['roof_bytes_per_s'])} of a copy on this device: its numbers come from a cache "
-                "that was not flushed, it does less than the function says, or the workload declares too many bytes."
+                f"It reads its inputs at {units.traffic(numbers['bytes_per_s'])}, and a copy on this device reaches "
+                f"{units.traffic(numbers['roof_bytes_per_s'])}: they come from a cache that was not flushed, or it "
+                "does not read them all."
             )
         case Code.THROTTLED:
             return (

@@ -35,6 +35,36 @@ SENTENCES = {
         "The machine was never calm: the time is shown, and decides nothing. Measure again; `gradmark doctor` shows "
         "the machine's states.",
     ),
+    Code.LAUNCH_BOUND: (
+        Warning(code=Code.LAUNCH_BOUND, numbers={"host_ns": 400e3, "hot_ns": 390e3}),
+        "Launch-bound: the host takes 400 µs to ask for an iteration, which the device, back to back, finishes every "
+        "390 µs. Fewer and larger kernels, or a captured graph, would make it faster; faster kernels would not.",
+    ),
+    Code.CACHE_FLATTERED: (
+        Warning(code=Code.CACHE_FLATTERED, numbers={"hot_ns": 10e3, "cold_ns": 50e3}),
+        "Back to back an iteration takes 10.0 µs, with flushed caches 50.0 µs: what it reads fits into the device's "
+        "cache. A loop that times it there says little of a program that does other work in between.",
+    ),
+    Code.BEYOND_MEMORY: (
+        Warning(code=Code.BEYOND_MEMORY, numbers={"bytes_per_s": 9e12, "roof_bytes_per_s": 4.1e12}),
+        "It reads its inputs at 9.00 TB/s, and a copy on this device reaches 4.10 TB/s: they come from a cache that "
+        "was not flushed, or it does not read them all.",
+    ),
+    Code.THROTTLED: (
+        Warning(code=Code.THROTTLED, numbers={"dropped": 12.0, "samples": 64.0}),
+        "12 of 64 samples were dropped: the device's clock was lowered meanwhile. Let it cool, or lower its power "
+        "limit, and measure again.",
+    ),
+    Code.NOT_WAITED: (
+        Warning(code=Code.NOT_WAITED, numbers={"late_ns": 150e3}),
+        "`synchronize` returned 150 µs before the device had finished. These times are right, as the device took "
+        "them; whoever times this session by a host's clock finds too little.",
+    ),
+    Code.DONE_TWICE: (
+        Warning(code=Code.DONE_TWICE, numbers={"kernels": 18.0, "apart_kernels": 9.0}),
+        "An iteration launches 18 kernels, forward and backward by themselves 9: the work is done twice, and timed "
+        "twice.",
+    ),
     Code.OTHER: (Warning(code=Code.OTHER, reason="The clock is coarse."), "The clock is coarse."),
 }
 

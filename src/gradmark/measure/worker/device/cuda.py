@@ -32,6 +32,10 @@ PRODUCT_SIZE = 4096
 PRODUCTS = {"float32": (0, 68, 4), "float64": (1, 70, 8)}
 
 
+class NoDriverError(GradmarkError):
+    """There is no CUDA on this machine."""
+
+
 class Event:
     """An event of the driver, which goes with this object."""
 
@@ -53,7 +57,7 @@ class Driver:
         try:
             self.library: Any = ctypes.CDLL(name)
         except OSError as error:
-            raise GradmarkError(f"CUDA's driver cannot be loaded: {error}") from error
+            raise NoDriverError(f"CUDA's driver cannot be loaded: {error}") from error
         device, self.context = ctypes.c_int(), ctypes.c_void_p()
         self.checked("cuInit", 0)
         self.checked("cuDeviceGet", ctypes.byref(device), number)

@@ -17,7 +17,7 @@ from gradmark.records import Code, Phase, Sample, Warning
 from gradmark.records.pilots import DEVICE, reference_of
 
 # Of each phase single calls for so long, and at most so many: a device repeats itself to 1 %.
-PHASE_S, MOST_SAMPLES = 0.1, 64
+PHASE_S, MOST_SAMPLES = 0.05, 64
 # Work that goes on after the mark behind the calls: more than waiting for an idle device takes (10 µs), and not little
 # beside the calls.
 LATE_NS, LATE_SHARE = 50_000.0, 0.5
@@ -31,6 +31,7 @@ def take_time(prepared: Prepared, job: Job, timer: DeviceTimer) -> Result:
     """One sample: every phase of a cell, in this process."""
     session, settings = prepared.session, job.settings
     iteration = prepared.calls(session)
+    begin_ns = timer.host_ns()
     warm_up_ns = _warm_up(iteration, timer)
     watch = Stopwatch(timer, session.queue)
     least = max(1, settings.blocks)
@@ -62,6 +63,9 @@ def take_time(prepared: Prepared, job: Job, timer: DeviceTimer) -> Result:
     phases["host"] = phase(whole, whole.host_ns)
     if replayed is not None:
         phases["replayed"] = phase(replayed, replayed.longer_ns)
+    blocks = [(phase.calm, len(phase.block_ns)) for phase in phases.values()]
+    calm = sum(len(known) for known, _ in blocks) / sum(count for _, count in blocks)
+    watched_ns = timer.host_ns() - begin_ns
     sample = Sample(
         process=job.process,
         phases=phases,
@@ -70,6 +74,7 @@ def take_time(prepared: Prepared, job: Job, timer: DeviceTimer) -> Result:
         clock_ns=0.0,
         own_total=session.total is not None,
         warnings=[Warning(code=Code.NOT_WAITED, numbers={"late_ns": late_ns})] if late_ns > SEEN_LATE_NS else [],
+        watched_ns={"calm": calm * watched_ns, "slow": (1.0 - calm) * watched_ns},
         roofs=dict(timer.roofs(prepared.dtype)),
     )
     return Result(sample=sample)

@@ -26,10 +26,13 @@ def timer_of(prepared: Prepared) -> DeviceTimer | None:
 
 @cache
 def _of_kind(device: str) -> DeviceTimer | None:
-    """One for all rows of this process: it holds memory to flush the caches with."""
+    """One for all rows of this process: it holds memory to flush the caches with. None without the driver."""
     kind, _, number = device.partition(":")
     if kind != "cuda":
         return None
-    from gradmark.measure.worker.device.cuda import CudaTimer
+    from gradmark.measure.worker.device.cuda import CudaTimer, NoDriverError
 
-    return CudaTimer(int(number or 0))
+    try:
+        return CudaTimer(int(number or 0))
+    except NoDriverError:
+        return None

@@ -100,9 +100,12 @@ def _winners(found: Contest) -> str:
     rest = sum(t.fastest for t in winners[MOST_NAMED:])
     if rest:
         parts.append(f"{plural(len(winners) - MOST_NAMED, 'other engine')} on {rest}")
-    even = found.rows - sum(t.fastest for t in winners)
-    none = "No engine is the only fastest on any row" if not winners else listed(parts)
-    return f"{none}; {plural(even, 'row')} tied or not settled." if even else f"{none}."
+    none = "No engine is the only fastest on any row"
+    open_ = [
+        *([plural(found.tied, "tie")] if found.tied else []),
+        *([f"{found.unsettled} not settled"] * (found.unsettled > 0)),
+    ]
+    return "; ".join([listed(parts) if winners else none, *([listed(open_)] if open_ else [])]) + "."
 
 
 def _unsteady(rows: Sequence[Row]) -> str:
@@ -111,7 +114,11 @@ def _unsteady(rows: Sequence[Row]) -> str:
     never = sum(not row.calm for row in timed)
     if not timed:
         return ""
-    said = f"{doubtful} of {plural(len(timed), 'time')} unsteady" if doubtful else f"All {plural(len(timed), 'time')} steady"
+    said = (
+        f"{doubtful} of {plural(len(timed), 'time')} unsteady"
+        if doubtful
+        else f"All {plural(len(timed), 'time')} steady"
+    )
     if never and not doubtful:
         said = f"{never} of {plural(len(timed), 'time')} never calm"
     elif never:

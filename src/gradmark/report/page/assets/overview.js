@@ -60,9 +60,10 @@ function winnersText({ rows, own }) {
   const parts = winners.slice(0, MOST_NAMED).map((one, at) => `${one.name} ${at ? "" : "is fastest "}on ${one.won}${at ? "" : ` of ${plural(rows.length, "row")}`}`);
   const rest = winners.slice(MOST_NAMED);
   if (rest.length) parts.push(`${plural(rest.length, "other engine")} on ${rest.reduce((sum, one) => sum + one.won, 0)}`);
-  const even = rows.length - winners.reduce((sum, one) => sum + one.won, 0);
-  const said = winners.length ? listed(parts) : "No engine is the only fastest on any row";
-  return even ? `${said}; ${plural(even, "row")} tied or not settled.` : `${said}.`;
+  const undecided = rows.filter((row) => row.some((cell) => "=?".includes(cell.place.mark || "-")));
+  const tied = undecided.filter((row) => row.every((cell) => cell.place.mark !== "?")).length;
+  const open = [...(tied ? [plural(tied, "tie")] : []), ...(undecided.length > tied ? [`${undecided.length - tied} not settled`] : [])];
+  return `${[winners.length ? listed(parts) : "No engine is the only fastest on any row", ...(open.length ? [listed(open)] : [])].join("; ")}.`;
 }
 
 function unsteadyText() {

@@ -154,13 +154,15 @@ def opened(chromium: Any, written: str) -> Iterator[Open]:
     """Opens the page; at the end no error may have been said, and nothing fetched."""
     pages, said = [], []
 
+    def fetched(url: str) -> None:
+        if not url.startswith(("file:", "blob:")):  # a blob was made by the page itself
+            said.append(url)
+
     def open_page(width: int = 1280, scheme: str = "light", plots: bool = True, address: str = written) -> Any:
         page = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
         page.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: said.append(str(error)))
-        page.on(
-            "request", lambda request: None if request.url.startswith(("file:", "blob:")) else said.append(request.url)
-        )
+        page.on("request", lambda request: fetched(request.url))
         page.goto(address)
         if plots:
             page.wait_for_selector("html[data-plots=ready]", state="attached")
@@ -168,8 +170,8 @@ def opened(chromium: Any, written: str) -> Iterator[Open]:
         return page
 
     yield open_page
-    for page in pages:
-        page.close()
+    for one in pages:
+        one.close()
     assert said == []
 
 

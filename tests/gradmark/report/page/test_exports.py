@@ -99,8 +99,9 @@ def test_bars_and_dots_stand_out(opened: Open, written_recorded: str, scheme: st
         """() => {
           const style = getComputedStyle(document.documentElement);
           const light = (name) => {
-            const [r, g, b] = style.getPropertyValue(name).trim().replace(/^#(.)(.)(.)$/, "#$1$1$2$2$3$3").match(/\\w\\w/g)
-              .map((part) => parseInt(part, 16) / 255).map((one) => (one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4));
+            const text = style.getPropertyValue(name).trim().replace(/^#(.)(.)(.)$/, "#$1$1$2$2$3$3");
+            const [r, g, b] = text.match(/\\w\\w/g).map((part) => parseInt(part, 16) / 255)
+              .map((one) => (one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4));
             return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
           };
           const names = ["--first", "--second", ...[0, 1, 2, 3, 4, 5, 6, 7].map((place) => `--c${place}`)];
@@ -161,12 +162,13 @@ def test_a_finger_swipes_tables_and_the_engine_stays(chromium: Any, written_reco
 
 
 def test_no_plot_holds_the_page_for_long(opened: Open, written_recorded: str) -> None:
-    """Of the budget of a second a plot takes a few hundredths; ten times as much would be found even on a busy machine."""
+    """Of the budget of a second a plot takes a few hundredths: room enough for a busy machine."""
     page = opened(address=written_recorded)
     tasks = page.evaluate(
         """async () => {
           const tasks = [];
-          new PerformanceObserver((list) => tasks.push(...list.getEntries().map((one) => one.duration))).observe({ type: "longtask" });
+          const note = (list) => tasks.push(...list.getEntries().map((one) => one.duration));
+          new PerformanceObserver(note).observe({ type: "longtask" });
           for (const figure of document.querySelectorAll("figure.chart")) { figure.scrollIntoView(); await later(60); }
           await later(300);
           return tasks;

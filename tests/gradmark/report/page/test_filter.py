@@ -1,4 +1,4 @@
-"""The filter in a real browser: every section follows it, its numbers are those of the model, and a link remembers it."""
+"""The filter in a real browser: every section follows it, its numbers are those of the model, a link remembers it."""
 
 from typing import Any
 

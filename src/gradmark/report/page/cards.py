@@ -91,10 +91,10 @@ def _gradients(material: Material) -> Card:
         return _card("Gradients", "none", "not checked", "No engine of this run gives a gradient.", "accuracy")
     exactness = {row.place: digits(row.numbers["gradient_error"].value) for row in checked}
     worst = min(exactness, key=lambda place: exactness[place])
-    text = (
-        f"All {len(checked)} gradients are within their tolerance; the least exact has {exactness[worst]:.1f} digits "
-        f"({worst})."
-    )
+    text = f"All {len(checked)} gradients are within their tolerance; the least exact has"
+    if len(checked) == 1:
+        text = "The gradient is within its tolerance; it has"
+    text += f" {exactness[worst]:.1f} digits ({worst})."
     return _card("Gradients", "good", "right", text, "accuracy")
 
 

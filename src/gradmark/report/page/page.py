@@ -93,7 +93,7 @@ def page(runs: Sequence[Run], gate: Verdict | None = None, own: Sequence[Hypothe
     return Page(
         title=f"Gradmark: {material.run.id}",
         facts=list(_facts(material)),
-        overview=overview(material.compared, material.rows, promises),
+        overview=overview(material.compared, material.rows, promises, material.standings),
         index=index(material),
         answers=_answers(material) if compared else [],
         absent=sides.absent(material.run, material.summaries) if compared else [],

@@ -30,6 +30,9 @@ addEventListener("afterprint", () => {
   document.documentElement.classList.remove("paper");
   drawn().forEach((figure) => figure.paint());
 });
+document.addEventListener("click", (event) => {
+  all("details.menu[open]").filter((one) => !one.contains(event.target)).forEach((one) => (one.open = false));
+});
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") all("details.menu[open]").forEach((one) => { one.open = false; one.querySelector("summary").focus(); });
 });

@@ -10,11 +10,12 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 STORE = HERE.parents[1] / "build" / "pictures"
-ENGINES = ["tapegrad", "tapegrad:program", "tapegrad:fresh", "finite-difference"]
+ENGINES = ["tapegrad", "tapegrad:program", "tapegrad:fresh", "manual", "finite-difference"]
 WORKLOADS = ["scalar", "matmul", "mlp_step", "logsumexp", "broadcast_add"]
 # name: width, colours, section (none: the top of the page)
 PICTURES = {
     "top": (1280, "light", ""),
+    "ratios": (1280, "light", "ratios"),
     "table": (1280, "light", "table"),
     "phases": (1280, "light", "phases"),
     "scaling": (1280, "light", "scaling"),
@@ -51,7 +52,7 @@ def main() -> None:
             page.wait_for_selector("html[data-plots=ready]", state="attached")
             path = HERE / f"{name}.png"
             if section:
-                page.add_style_tag(content="section { content-visibility: visible !important }")  # else places shift
+                page.add_style_tag(content="section { content-visibility: visible !important } header { position: static }")
                 page.evaluate("drawAll()")
                 page.locator(f"#{section}").screenshot(path=path)
             else:

@@ -241,7 +241,9 @@ def _check_means(means: Mapping[str, str], winners: Mapping[str, Winners]) -> in
     common = [won.totals for won in winners.values() if len(won.totals) > 1 and having <= won.totals.keys()]
     assert common or not having
     for engine in having:
-        ratios = [span(totals[engine]).over(span(min(totals.values(), key=lambda text: span(text).low))) for totals in common]
+        ratios = [
+            span(totals[engine]).over(span(min(totals.values(), key=lambda text: span(text).low))) for totals in common
+        ]
         low, high = (math.prod(ends) ** (1 / len(common)) for ends in zip(*ratios, strict=True))
         assert span(means[engine]).meets(Span(low, high)), (engine, means[engine], low, high)
     return len(having)

@@ -131,7 +131,8 @@ def _why_no_fit(sizes: Sequence[Measurement], entry: Metric) -> str:
         slow = sum(not is_calm(have, entry.name) for have in known)
         too_short = f", {lost} of them too short to be timed" if lost else ""
         never_calm = f", {slow} of them while the machine was never calm" if slow else ""
-        return f"measured at {len(sizes)} sizes of poly{too_short}{never_calm}; a curve needs {NEEDED_SIZES}"
+        measured = f"{len(sizes)} size{'' if len(sizes) == 1 else 's'}"
+        return f"measured at {measured} of poly{too_short}{never_calm}; a curve needs {NEEDED_SIZES}"
     usual = max(dict.fromkeys(reasons), key=reasons.count)
     return f"{usual} (on {len(reasons)} of {len(sizes)} sizes of poly)"
 

@@ -14,7 +14,7 @@ LEAST_SHARE = 0.5
 
 
 class Tally(Record, frozen=True, kw_only=True):
-    """An engine over all rows. The means are geometric, over the rows that are common; None if it has not all of them."""
+    """An engine over all rows. The means are geometric, over the common rows; None if it has not all of them."""
 
     engine: str
     planned: int
@@ -34,6 +34,8 @@ class Contest(Record, frozen=True, kw_only=True):
     tallies: list[Tally]
     rows: int  # on which an engine was timed
     contested: int  # on which two engines or more were
+    tied: int  # on which the fastest are known to be as fast
+    unsettled: int  # on which it is not known yet
     common: int  # that every engine with a mean was timed on
 
 
@@ -60,8 +62,15 @@ def contest(standings: Mapping[str, Sequence[Standing]], planned: Mapping[str, i
         for engine, own in of_engine.items()
     ]
     tallies.sort(key=lambda tally: -(tally.fastest + tally.tied + tally.unsettled))
+    undecided = [row for row in rows if any(s.outcome == "tied" for s in row)]
+    tied = sum(all(s.settled for s in row if s.outcome == "tied") for row in undecided)
     return Contest(
-        tallies=tallies, rows=len(rows), contested=sum(len(row) > 1 for row in rows), common=len(common)
+        tallies=tallies,
+        rows=len(rows),
+        contested=sum(len(row) > 1 for row in rows),
+        tied=tied,
+        unsettled=len(undecided) - tied,
+        common=len(common),
     )
 
 

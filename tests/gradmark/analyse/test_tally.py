@@ -1,5 +1,7 @@
 from typing import Any
 
+import pytest
+
 from gradmark.analyse.standings import Standing
 from gradmark.analyse.tally import Contest, Tally, contest
 
@@ -38,8 +40,7 @@ def test_means_are_geometric_and_over_the_rows_that_all_have() -> None:
     a, b = by_engine(found)["a"], by_engine(found)["b"]
     assert found.common == 2
     assert (a.ratio, b.ratio) == (6.0, 1.0)
-    assert a.memory is not None and abs(a.memory - 3.0**0.5) < 1e-12
-    assert b.memory is not None and abs(b.memory - 12.0**0.5) < 1e-12
+    assert (a.memory, b.memory) == (pytest.approx(3.0**0.5), pytest.approx(12.0**0.5))
     assert (a.digits, b.digits) == (6.0, None)
 
 
@@ -52,7 +53,10 @@ def test_an_engine_with_few_rows_has_no_mean_and_takes_nobodys() -> None:
 
 
 def test_engines_without_a_row_in_common_have_no_mean() -> None:
-    rows = {"one": [standing("a", 1.0, "fastest"), standing("b", 2.0)], "two": [standing("c", 1.0, "fastest"), standing("d", 2.0)]}
+    rows = {
+        "one": [standing("a", 1.0, "fastest"), standing("b", 2.0)],
+        "two": [standing("c", 1.0, "fastest"), standing("d", 2.0)],
+    }
     found = contest(rows, dict.fromkeys("abcd", 1))
     assert found.common == 0
     assert {tally.ratio for tally in found.tallies} == {None}

@@ -28,14 +28,24 @@ class OperatorLine(Record, frozen=True, kw_only=True):
     problem: str = ""
 
 
+TIMES = ("forward", "backward", "total")
+
+
 class OperatorTable(Record, frozen=True, kw_only=True):
     """The operations of one engine on numbers or on tensors of one dtype, the most expensive first."""
 
     title: str
     engine: str
+    kind: str  # what it is of, in words: tables of one kind stand side by side
     heads: list[str]
     lines: list[OperatorLine]
     note: str
+
+    def time_ns(self, line: OperatorLine) -> float | None:
+        """What an operation adds in all: its phases together."""
+        known = [line.numbers[place] for place, head in enumerate(self.heads) if head in TIMES and line.numbers]
+        present = [ns for ns in known if ns is not None]
+        return sum(present) if present and len(present) == len(known) else None
 
 
 def operator_tables(measurements: Sequence[Measurement]) -> list[OperatorTable]:
@@ -79,8 +89,10 @@ def operator_table(
         return OperatorLine(name=one_line(operation.name), numbers=[number for _, number in read], texts=texts)
 
     kind = f"tensors, {dtype}" if dtype else "scalars"
+    kind = one_line(kind if derivative == USUAL_DERIVATIVE else f"{kind}, {derivative}")
     return OperatorTable(
-        title=one_line(f"{engine}, {kind}" if derivative == USUAL_DERIVATIVE else f"{engine}, {kind}, {derivative}"),
+        title=one_line(f"{engine}, {kind}"),
+        kind=kind,
         engine=one_line(engine),
         heads=list(numbers),
         lines=[line(operation) for operation in rows],

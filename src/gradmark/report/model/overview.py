@@ -3,9 +3,10 @@
 In: a run, its rows and its verdicts on promises. Out: sentence, a line for each engine, and what the means are over.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from gradmark import units
+from gradmark.analyse.standings import Standing
 from gradmark.analyse.tally import Contest, Tally
 from gradmark.records import Record, Run, Verdict
 from gradmark.report.model import sides
@@ -44,9 +45,14 @@ class Overview(Record, frozen=True, kw_only=True):
     note: str = ""
 
 
-def overview(run: Run, rows: Sequence[Row], promises: Sequence[Verdict]) -> Overview:
+def overview(
+    run: Run,
+    rows: Sequence[Row],
+    promises: Sequence[Verdict],
+    standings: Mapping[str, Sequence[Standing]] | None = None,
+) -> Overview:
     """The overview of a run; `rows` are all of its rows, `promises` the verdicts on the contract."""
-    found = sides.contested(run)
+    found = sides.contested(run, standings)
     names = {name: pair for pair, name in sides.competitors(run).items()}
     own = own_engine(run)
     lines = []
@@ -64,7 +70,7 @@ def overview(run: Run, rows: Sequence[Row], promises: Sequence[Verdict]) -> Over
                 broken=any(p.verdict == "broken" for p in judged),
             )
         )
-    return Overview(sentence=sentence(found, rows), lines=lines, note=note(found))
+    return Overview(sentence=sentence(found, rows), lines=lines if found.contested else [], note=note(found))
 
 
 def own_engine(run: Run) -> str:
@@ -90,7 +96,9 @@ def sentence(found: Contest, rows: Sequence[Row]) -> str:
 
 def _winners(found: Contest) -> str:
     if not found.contested:
-        return ""
+        timed = [t for t in found.tallies if t.timed]
+        alone = f"{one_line(timed[0].engine)} was timed on {plural(found.rows, 'row')}." if len(timed) == 1 else ""
+        return alone or (f"{plural(len(timed), 'engine')} were timed, no two on the same row." if timed else "")
     winners = sorted((t for t in found.tallies if t.fastest), key=lambda t: -t.fastest)
     said = [(one_line(t.engine), t.fastest) for t in winners[:MOST_NAMED]]
     parts = [
@@ -100,18 +108,25 @@ def _winners(found: Contest) -> str:
     rest = sum(t.fastest for t in winners[MOST_NAMED:])
     if rest:
         parts.append(f"{plural(len(winners) - MOST_NAMED, 'other engine')} on {rest}")
-    even = found.rows - sum(t.fastest for t in winners)
-    none = "No engine is the only fastest on any row" if not winners else listed(parts)
-    return f"{none}; {plural(even, 'row')} tied or not settled." if even else f"{none}."
+    none = "No engine is the only fastest on any row"
+    open_ = [
+        *([plural(found.tied, "tie")] if found.tied else []),
+        *([f"{found.unsettled} not settled"] * (found.unsettled > 0)),
+    ]
+    return "; ".join([listed(parts) if winners else none, *([listed(open_)] if open_ else [])]) + "."
 
 
 def _unsteady(rows: Sequence[Row]) -> str:
     timed = [row for row in rows if row.status == "ok" and row.time is not None]
     doubtful = sum(row.calm and not row.steady for row in timed)
     never = sum(not row.calm for row in timed)
-    if not timed:
-        return ""
-    said = f"{doubtful} of {plural(len(timed), 'time')} unsteady" if doubtful else f"All {plural(len(timed), 'time')} steady"
+    if len(timed) < 2:
+        return f"The time is {'never calm' if never else 'unsteady' if doubtful else 'steady'}." if timed else ""
+    said = (
+        f"{doubtful} of {plural(len(timed), 'time')} unsteady"
+        if doubtful
+        else f"All {plural(len(timed), 'time')} are steady"
+    )
     if never and not doubtful:
         said = f"{never} of {plural(len(timed), 'time')} never calm"
     elif never:

@@ -3,7 +3,7 @@
 In: a run and its summaries. Out: `Side`s, plain data that terminal and markdown print; nobody's row is missing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -118,7 +118,7 @@ def absent(run: Run, summaries: Sequence[Summary]) -> list[str]:
     return _absent([one for one in rows if one.cell.engine not in ranked])
 
 
-def _ranked(standing: dict[str, list[Standing]]) -> set[str]:
+def _ranked(standing: Mapping[str, Sequence[Standing]]) -> set[str]:
     return {one.engine for group in standing.values() for one in group}
 
 
@@ -281,10 +281,11 @@ def over(found: Contest) -> str:
     return f"{MEAN}: geometric mean over the {plural(found.common, 'row')} that all engines with a mean have"
 
 
-def contested(run: Run) -> Contest:
-    """The tallies of a whole run, as the summary shows them."""
+def contested(run: Run, standing: Mapping[str, Sequence[Standing]] | None = None) -> Contest:
+    """The tallies of a whole run, as the summary shows them. The standings of its rows spare making them again."""
     names = competitors(run)
-    standing = placed(run)
+    if standing is None:
+        standing = placed(run)
     ranked = _ranked(standing)
     measured = [called(names, run.measurements[place]) for place in reading_order(run)]
     return contest(standing, asked([m for m in measured if m.cell.engine in ranked]))

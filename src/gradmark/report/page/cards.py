@@ -11,7 +11,8 @@ from gradmark.analyse.standings import digits
 from gradmark.records import Record, Verdict
 from gradmark.records.measurement import LACKING
 from gradmark.records.metric import metric
-from gradmark.report.model.characters import one_line, plural, some
+from gradmark.report.model.characters import listed, one_line, plural, some
+from gradmark.report.model.overview import is_own, own_engine
 from gradmark.report.page.material import Material
 
 State = Literal["good", "bad", "doubt", "none"]
@@ -31,7 +32,7 @@ def cards(material: Material, promises: Sequence[Verdict], gate: Verdict | None)
     """Rows, contract, gradients, allocations, scaling, gate."""
     return [
         _rows(material),
-        _contract(promises),
+        _contract(promises, own_engine(material.run)),
         _gradients(material),
         _allocations(material),
         _scaling(material),
@@ -62,17 +63,20 @@ def _rows(material: Material) -> Card:
     return _card("Rows", "good" if timed else "none", "measured" if timed else "no times", text, "table")
 
 
-def _contract(promises: Sequence[Verdict]) -> Card:
-    judged = [p for p in promises if p.verdict != "not measured"]
+def _contract(promises: Sequence[Verdict], own: str) -> Card:
+    """Of the reader's engine and its variants; the others only stand beside it."""
+    ours = [p for p in promises if is_own(p.engine, own)]
+    judged = [p for p in ours if p.verdict != "not measured"]
     if not judged:
         return _card("Contract", "none", "not measured", "`gradmark contract` measures what it needs.", "verdicts")
     kept = [p for p in judged if p.verdict == "kept"]
     broken = [p for p in judged if p.verdict == "broken"]
-    text = f"Kept: {len(kept)} of {plural(len(promises), 'promise')}"
+    engines = listed(list(dict.fromkeys(one_line(p.engine) for p in judged)))
+    text = f"{engines}: {len(kept)} of {plural(len(ours), 'promise')} kept"
     if broken:
-        names = [f"{p.engine} ({len([b for b in broken if b.engine == p.engine])})" for p in broken]
-        return _card("Contract", "bad", "broken", f"{text}; broken by {some(list(dict.fromkeys(names)))}.", "verdicts")
-    if len(kept) < len(promises):
+        names = [f"{one_line(p.engine)}: {one_line(p.claim)}" for p in broken]
+        return _card("Contract", "bad", "broken", f"{text}; broken: {some(names, 1)}.", "verdicts")
+    if len(kept) < len(ours):
         return _card("Contract", "doubt", "undecided", f"{text}; the others are undecided.", "verdicts")
     return _card("Contract", "good", "kept", f"{text}.", "verdicts")
 
@@ -87,10 +91,10 @@ def _gradients(material: Material) -> Card:
         return _card("Gradients", "none", "not checked", "No engine of this run gives a gradient.", "accuracy")
     exactness = {row.place: digits(row.numbers["gradient_error"].value) for row in checked}
     worst = min(exactness, key=lambda place: exactness[place])
-    text = (
-        f"All {len(checked)} gradients are within their tolerance; the least exact has {exactness[worst]:.1f} digits "
-        f"({worst})."
-    )
+    text = f"All {len(checked)} gradients are within their tolerance; the least exact has"
+    if len(checked) == 1:
+        text = "The gradient is within its tolerance; it has"
+    text += f" {exactness[worst]:.1f} digits ({worst})."
     return _card("Gradients", "good", "right", text, "accuracy")
 
 

@@ -29,7 +29,7 @@ class Axis(Record, frozen=True, kw_only=True):
 
 
 class Series(Record, frozen=True, kw_only=True):
-    """One entry of the legend; `colour` is the place of its engine. Points whose cell the filter hides are not drawn."""
+    """One entry of the legend; `colour` is the place of its engine. The filter hides points with their cells."""
 
     name: str
     x: list[float]

@@ -70,7 +70,9 @@ def _curves(
             said.append(f"{engine} grows as n^{fit.p:.2f} ({fit.low:.2f} to {fit.high:.2f}), {fit.verdict}")
         series += _one(fit, entry, points, engine, engines.index(engine))
     drawn = [point for one in series for point in zip(one.x, one.y, strict=True) if point[1] > 0]
-    free = [one_line(measured[0].cell.engine) for _, measured, points in members if all(n.value <= 0 for _, n, _ in points)]
+    free = [
+        one_line(measured[0].cell.engine) for _, measured, points in members if all(n.value <= 0 for _, n, _ in points)
+    ]
     if drawn:
         # Through the cheapest point of the smallest size: what is steeper leaves the line upwards.
         first = min(drawn)
@@ -79,7 +81,9 @@ def _curves(
         series.append(Series(name="linear", x=[first[0], last], y=guide, style="dashed", colour=-1))
     return View(
         keys=[workload, entry.title],
-        summary=" ".join([*([f"{'; '.join(said)}."] if said else []), *([f"Always 0: {listed(free)}."] if free else [])]),
+        summary=" ".join(
+            [*([f"{'; '.join(said)}."] if said else []), *([f"Always 0: {listed(free)}."] if free else [])]
+        ),
         x=Axis(title=f"n: {counted_in(members[0][1][0])}", unit="count", log=True),
         y=Axis(title=entry.title + (f", {ON_AXIS}" if entry.phase else ""), unit=unit_of(entry), log=True),
         series=series,

@@ -6,11 +6,13 @@ In: material. Out: the terminal's columns, and for each cell its text, its numbe
 import msgspec
 
 from gradmark import units
+from gradmark.analyse.standings import Standing
 from gradmark.records import Number, Record
 from gradmark.records.metric import Metric, metric
 from gradmark.report.model.characters import one_line
 from gradmark.report.model.columns import NAMES, Column, interval_text, legend, median_text, metric_of, times_text
 from gradmark.report.model.rows import Row
+from gradmark.report.model.sides import FASTEST, TIED, TO_FASTEST, UNSETTLED, is_best, mark
 from gradmark.report.page.material import Material
 
 # Columns that a narrow terminal keeps longer than this are shown until the reader chooses others.
@@ -20,6 +22,11 @@ WIDEST = 22
 # The page always has these: they are filtered by. The terminal leaves the engine out where there is one.
 WORKLOAD, ENGINE = (column for column in NAMES if column.key in ("workload", "engine"))
 SUITE = Column(key="suite", title="suite", rank=SHOWN_RANK + 1)
+
+
+# Where a row stands; after the total.
+MARKS = f"{TO_FASTEST}: {FASTEST} the fastest; {TIED} tied with the fastest; {UNSETTLED} not told from the fastest yet"
+STANDING = Column(key="times_fastest", title=TO_FASTEST, rank=0)
 
 
 class Head(Record, frozen=True, kw_only=True):
@@ -49,6 +56,8 @@ class Line(Record, frozen=True, kw_only=True):
     engine: str
     status: str
     steady: bool
+    first: bool  # of its task
+    best: bool  # the fastest, or tied with it
     fields: list[Field]
 
 
@@ -68,15 +77,22 @@ def grid(material: Material) -> Grid:
     """Every column that says something on any row; what fails has words in place of its time."""
     numbers = [column for column in material.columns if column.key not in (WORKLOAD.key, ENGINE.key)]
     columns = [WORKLOAD, SUITE, ENGINE, *numbers]
+    total = next((place for place, column in enumerate(columns) if column.key == "total"), len(columns) - 1)
+    if any(len(row) > 1 for row in material.standings.values()):
+        columns.insert(total + 1, STANDING)
+    tasks = [material.task(entry) for entry in material.entries]
+    standings = [material.standing(entry) for entry in material.entries]
     lines = [
         Line(
             suite=one_line(entry.row.cell.suite),
             engine=entry.row.engine,
             status=entry.row.status,
             steady=entry.row.steady,
-            fields=_fields(entry.row, columns, entry.texts([WORKLOAD, ENGINE, *numbers])),
+            first=not entry.place or tasks[entry.place - 1] != tasks[entry.place],
+            best=standing is not None and is_best(standing),
+            fields=_fields(entry.row, columns, entry.texts([WORKLOAD, ENGINE, *numbers]), standing),
         )
-        for entry in material.entries
+        for entry, standing in zip(material.entries, standings, strict=True)
     ]
     return Grid(
         heads=[_head(column, [line.fields[place].text for line in lines]) for place, column in enumerate(columns)],
@@ -84,7 +100,7 @@ def grid(material: Material) -> Grid:
         suites=list(dict.fromkeys(line.suite for line in lines)),
         engines=material.engines,
         times=times_text(material.rows),
-        legend=legend(material.rows, material.columns),
+        legend=[*([MARKS] if STANDING in columns else []), *legend(material.rows, material.columns)],
         unseen=len({cell.id for cell in material.run.planned} - {row.cell.id for row in material.rows}),
     )
 
@@ -95,7 +111,7 @@ def _head(column: Column, texts: list[str]) -> Head:
         key=column.key,
         title=column.title,
         csv=names or ["row" if column is WORKLOAD else column.key],
-        number=bool(names),
+        number=bool(names) or column is STANDING,
         shown=column.rank <= SHOWN_RANK,
     )
     return msgspec.structs.replace(head, width=_width(head, texts))
@@ -107,9 +123,16 @@ def _width(head: Head, texts: list[str]) -> int:
     return max(len(head.title) + 1, longest if head.number else min(longest, WIDEST))
 
 
-def _fields(row: Row, columns: list[Column], texts: dict[str, str]) -> list[Field]:
+def _fields(row: Row, columns: list[Column], texts: dict[str, str], standing: Standing | None) -> list[Field]:
     texts = texts | {SUITE.key: one_line(row.cell.suite)}
-    return [_field(row, column, texts[column.key]) for column in columns]
+    return [_standing(standing) if column is STANDING else _field(row, column, texts[column.key]) for column in columns]
+
+
+def _standing(standing: Standing | None) -> Field:
+    """How many times the fastest of its row, as the terminal marks it."""
+    if standing is None:
+        return Field(text="")
+    return Field(text=units.times(standing.ratio) + mark(standing), value=str(standing.ratio))
 
 
 def _field(row: Row, column: Column, text: str) -> Field:

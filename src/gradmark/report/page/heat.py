@@ -12,7 +12,7 @@ from gradmark.analyse.standings import Standing
 from gradmark.records import Record
 from gradmark.report.model.characters import one_line
 from gradmark.report.model.columns import MISSING
-from gradmark.report.model.operators import OperatorTable, operator_tables
+from gradmark.report.model.operators import TIMES, OperatorTable, operator_tables
 from gradmark.report.model.rows import WORDS
 from gradmark.report.model.sides import LEGEND, mark
 from gradmark.report.model.words import time_taken
@@ -49,13 +49,56 @@ class Heat(Record, frozen=True, kw_only=True):
     notes: list[str] = []
     engine: int | None = None  # the place of the engine that all of it is about
     engines: list[int] = []  # or of that of each column
+    key: tuple[str, str]  # what the coldest and the hottest shade stand for
 
 
 def operators(material: Material) -> list[Heat]:
-    """One map for each engine and kind of operator workload."""
-    return [
-        _operators(table, material.engines.index(table.engine)) for table in operator_tables(material.run.measurements)
+    """Engines side by side for each kind of operator that several measured; then one map for each engine and kind."""
+    tables = operator_tables(material.run.measurements)
+    kinds = list(dict.fromkeys(table.kind for table in tables))
+    beside = [
+        _beside(kind, members, material)
+        for kind in kinds
+        if len(members := [table for table in tables if table.kind == kind]) > 1
     ]
+    return [*beside, *(_operators(table, material.engines.index(table.engine)) for table in tables)]
+
+
+def _beside(kind: str, tables: Sequence[OperatorTable], material: Material) -> Heat:
+    """Operations × engines: what each adds in all, and how many times what it adds on the fastest."""
+    times = [{line.name: table.time_ns(line) for line in table.lines if not line.problem} for table in tables]
+    problems = [{line.name: line.problem for line in table.lines if line.problem} for table in tables]
+    names = dict.fromkeys(line.name for table in tables for line in table.lines)
+    known = {name: [ns for one in times if (ns := one.get(name)) is not None and ns > 0] for name in names}
+    rows = [
+        HeatRow(
+            name=name,
+            squares=[
+                _added(one.get(name), min(known[name], default=None), name in wrong)
+                for one, wrong in zip(times, problems, strict=True)
+            ],
+        )
+        for name in sorted(names, key=lambda name: -max(known[name], default=0.0))
+    ]
+    whole = " and ".join(head for head in tables[0].heads if head in TIMES)
+    return Heat(
+        title=f"Engines side by side: {kind}",
+        corner="operator",
+        heads=[table.engine for table in tables],
+        rows=rows,
+        notes=[f"{whole} together, and how many times what the operator adds on the fastest engine. {tables[0].note}"],
+        engines=[material.engines.index(table.engine) for table in tables],
+        key=("the fastest", "100 times as slow"),
+    )
+
+
+def _added(ns: float | None, least: float | None, failed: bool) -> Square:
+    if ns is None:
+        return Square(text="failed" if failed else MISSING)
+    if least is None or ns <= 0:
+        return Square(text=units.time(ns), value=str(ns))
+    ratio = ns / least
+    return Square(text=f"{units.time(ns)} · × {units.times(ratio)}", heat=_slower(ratio), value=str(ns))
 
 
 def _operators(table: OperatorTable, engine: int) -> Heat:
@@ -72,7 +115,15 @@ def _operators(table: OperatorTable, engine: int) -> Heat:
         for at, line in enumerate(fine)
     ]
     rows += [HeatRow(name=line.name, squares=[], problem=line.problem) for line in table.lines if line.problem]
-    return Heat(title=table.title, corner="operator", heads=table.heads, rows=rows, notes=[table.note], engine=engine)
+    return Heat(
+        title=table.title,
+        corner="operator",
+        heads=table.heads,
+        rows=rows,
+        notes=[table.note],
+        engine=engine,
+        key=("the cheapest of its column", "the dearest; a thousandth of it or less is cold"),
+    )
 
 
 def _heats(numbers: Sequence[float | None]) -> list[int]:
@@ -116,6 +167,7 @@ def side_by_side(material: Material) -> Heat | None:
         heads=[one_line(engine) for engine in engines],
         rows=rows,
         engines=[_of(material, engine) for engine in engines],
+        key=("the fastest", "100 times as slow, or more"),
         notes=[*LEGEND[:2], mean or "No workload has a time on every engine, so there is no mean."],
     )
 

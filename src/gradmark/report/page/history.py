@@ -21,7 +21,6 @@ from gradmark.report.model.words import ON_AXIS
 from gradmark.report.page.chart import Axis, Chart, Series, Style, View, short, unit_of
 from gradmark.report.page.material import Material
 
-
 # With fewer runs nobody can tell noise from change.
 LEAST_RUNS = 4
 FARTHEST = 1e9
@@ -106,7 +105,7 @@ def _view(cell: str, members: Sequence[History], kept: Histories, runs: Sequence
 
 
 def _moved(values: Sequence[float]) -> float:
-    """How far the last lies from the first, as a factor of at least 1, whichever way; 0 and something else: as far as it gets."""
+    """How far the last lies from the first, as a factor of at least 1, whichever way; beside 0 all is farthest."""
     low, high = sorted((values[0], values[-1]))
     return 1.0 if high == low else short(high / low) if low > 0 else FARTHEST
 

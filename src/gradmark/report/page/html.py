@@ -18,13 +18,15 @@ from gradmark.report.page.page import Page
 
 SCRIPTS = (
     "filter.js", "overview.js", "table.js", "svg.js", "plots.js", "blocks.js",
-    "ratios.js", "loading.js", "page.js",
+    "ratios.js", "spread.js", "multiples.js",
+    "exports.js", "loading.js", "page.js",
 )  # fmt: skip
 # In order, with what the navigation calls them.
 SECTIONS = {
     "glance": "Overview",
     "ratios": "Ratios",
     "table": "Table",
+    "verdicts": "Contract",
     "phases": "Phases",
     "scaling": "Scaling",
     "operators": "Operators",
@@ -32,9 +34,9 @@ SECTIONS = {
     "accuracy": "Accuracy",
     "samples": "Samples",
     "engines": "Engines",
+    "roofline": "Roofline",
     "published": "Published",
     "history": "History",
-    "verdicts": "Contract",
 }
 
 

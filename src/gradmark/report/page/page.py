@@ -25,6 +25,8 @@ from gradmark.report.page.chart import Chart
 from gradmark.report.page.history import history
 from gradmark.report.page.index import Index, index
 from gradmark.report.page.material import NOTED, Material
+from gradmark.report.page.matrix import Matrix, matrix
+from gradmark.report.page.roofline import roofline
 from gradmark.report.page.samples import samples
 
 
@@ -71,13 +73,15 @@ class Page(Record, frozen=True, kw_only=True):
     published: BesideAll
     first_call: Chart
     pareto: Chart
+    roofline: Chart
     history: Chart
+    contract: Matrix
     verdicts: list[Verdict]
 
     @property
     def charts(self) -> list[Chart]:
         """What is drawn from the packed data."""
-        charts = [self.scaling, self.accuracy, self.samples, self.first_call, self.pareto, self.history]
+        charts = [self.scaling, self.accuracy, self.samples, self.first_call, self.pareto, self.roofline, self.history]
         return [chart for chart in charts if chart.views]
 
 
@@ -89,7 +93,7 @@ def page(runs: Sequence[Run], gate: Verdict | None = None, own: Sequence[Hypothe
     return Page(
         title=f"Gradmark: {material.run.id}",
         facts=list(_facts(material)),
-        overview=overview(material.compared, material.rows, promises),
+        overview=overview(material.compared, material.rows, promises, material.standings),
         index=index(material),
         answers=_answers(material) if compared else [],
         absent=sides.absent(material.run, material.summaries) if compared else [],
@@ -127,8 +131,10 @@ def page(runs: Sequence[Run], gate: Verdict | None = None, own: Sequence[Hypothe
         published=beside(material.rows),
         first_call=points.first_call(material),
         pareto=points.pareto(material),
+        roofline=roofline(material),
         history=history(material),
-        verdicts=[*([gate] if gate else []), *promises, *_hypotheses(material, own)],
+        contract=matrix(material, promises),
+        verdicts=[*([gate] if gate else []), *_hypotheses(material, own)],
     )
 
 

@@ -47,7 +47,10 @@ def test_columns_by_speed_with_the_winner_marked(make: Any) -> None:
     assert lines(row)["error"] == ["0.50 ulp"] * 3
     assert lines(row)["Pareto"] == ["●", "", ""]
     assert summary.title == "summary of 1 row; 1 thread for every engine, one engine per process"
-    assert summary.remarks == [*LEGEND, "mean × fastest: geometric mean over the 1 row that all engines with a mean have"]
+    assert summary.remarks == [
+        *LEGEND,
+        "mean × fastest: geometric mean over the 1 row that all engines with a mean have",
+    ]
     assert lines(summary)["fastest"] == ["1", "0", "0"]
     assert found.answers == ["poly/n=10: tapegrad, 1.00 µs; 2.00 times as fast as manual, 3.00 times as fast as slow"]
 

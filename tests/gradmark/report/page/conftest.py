@@ -2,7 +2,7 @@
 
 import random
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from gradmark.store.runs import load
 RECORDED = Path(__file__).parents[3] / "data" / "runs" / "under-load.jsonl"
 SHARES = {"primal": 0.4, "forward": 0.7, "backward": 0.3, "total": 1.0}
 HOSTILE = "<script>document.title='owned'</script>"
+Open = Callable[..., Any]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
@@ -138,3 +139,46 @@ def written(several: Run, make: Any, tmp_path_factory: pytest.TempPathFactory) -
     path = tmp_path_factory.mktemp("page") / "report.html"
     path.write_text(render(page([older, several])), encoding="utf-8")
     return path.as_uri()
+
+
+@pytest.fixture(scope="session")
+def written_recorded(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The page of a run of eight engines, as an address."""
+    path = tmp_path_factory.mktemp("recorded") / "report.html"
+    path.write_text(render(page([load(RECORDED)])), encoding="utf-8")
+    return path.as_uri()
+
+
+@pytest.fixture
+def opened(chromium: Any, written: str) -> Iterator[Open]:
+    """Opens the page; at the end no error may have been said, and nothing fetched."""
+    pages, said = [], []
+
+    def fetched(url: str) -> None:
+        if not url.startswith(("file:", "blob:")):  # a blob was made by the page itself
+            said.append(url)
+
+    def open_page(width: int = 1280, scheme: str = "light", plots: bool = True, address: str = written) -> Any:
+        page = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        page.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: fetched(request.url))
+        page.goto(address)
+        if plots:
+            page.wait_for_selector("html[data-plots=ready]", state="attached")
+        pages.append(page)
+        return page
+
+    yield open_page
+    for one in pages:
+        one.close()
+    assert said == []
+
+
+def only(page: Any, *engines: str) -> None:
+    """Ticks these engines in the filter; none of them: all."""
+    page.evaluate(
+        "engines => { for (const box of boxes)"
+        " box.checked = !engines.length || engines.includes(index.engines[box.value]); changed(); }",
+        list(engines),
+    )

@@ -1,3 +1,4 @@
+import math
 from typing import Any
 
 import pytest
@@ -28,9 +29,14 @@ def test_lengths_are_proportional_to_the_numbers_and_the_ratio_is_their_quotient
         forward, backward = row.numbers["forward"].value, row.numbers["backward"].value
         if min(forward, backward) <= HARNESS_ERROR_NS:  # too short for a ratio
             continue
+        assert row.numbers["backward_forward"].value == backward / forward
+        if bar.log:
+            # Two places on one logarithm: the distance between them is that of the numbers.
+            apart = (bar.second - bar.first) / bar.decade
+            assert min(bar.first, bar.second) == 0.0 or apart == pytest.approx(math.log10(backward / forward), abs=1e-3)
+            continue
         # lengths are written to a thousandth of a per cent
         assert bar.second == pytest.approx(bar.first * backward / forward, abs=0.001 * (1 + backward / forward))
-        assert row.numbers["backward_forward"].value == backward / forward
         longest[bar.workload] = max(longest.get(bar.workload, 0.0), bar.first + bar.second)
     assert longest == pytest.approx(dict.fromkeys(longest, 100.0), abs=0.01)
 
@@ -38,11 +44,24 @@ def test_lengths_are_proportional_to_the_numbers_and_the_ratio_is_their_quotient
 def test_memory_bars_are_retained_and_the_rest_of_the_peak(material: Material) -> None:
     found = bars.memory(material)
     first = found.bars[0]
-    assert found.heads == ["allocs", "peak", "retained", "tape"]
-    assert (first.first, first.second, first.numbers) == (60.0, 40.0, ["0", "1000 B", "600 B", "20"])
+    assert found.heads == ["allocs", "peak", "retained", "tape instructions", "tape bytes"]
+    assert (first.first, first.second, first.numbers) == (60.0, 40.0, ["0", "1000 B", "600 B", "20", "500 B"])
     assert found.gaps == ["1 row of tapegrad: memray is not installed."]
 
 
 def test_no_bars_without_numbers(make: Any) -> None:
     found = bars.memory(Material([make.run(make.measurement(memory=Memory(reason="memray is not installed")))]))
     assert (found.bars, found.gaps) == ([], ["1 row of tapegrad: memray is not installed."])
+
+
+def test_what_spans_decades_is_on_a_logarithm(make: Any) -> None:
+    def timed(engine: str, scale: float) -> Any:
+        times = {"forward": 70.0 * scale, "backward": 30.0 * scale, "total": 100.0 * scale}
+        return make.measurement(make.cell(engine=engine), samples=[make.sample(times=times)])
+
+    near = bars.phases(Material([make.run(timed("a", 1.0), timed("b", 30.0))])).bars
+    assert [(bar.log, bar.first, bar.second) for bar in near] == [(False, 2.333, 1.0), (False, 70.0, 30.0)]
+    far = bars.phases(Material([make.run(timed("a", 1.0), timed("b", 100.0))])).bars
+    assert [bar.log for bar in far] == [True, True]
+    assert far[0].decade == 33.33  # from 10 to 10,000 ns
+    assert [(round(bar.first, 1), round(bar.second, 1)) for bar in far] == [(28.2, 15.9), (94.8, 82.6)]

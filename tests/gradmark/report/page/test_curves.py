@@ -41,10 +41,13 @@ def test_the_whiskers_of_a_time_are_its_interval(make: Any) -> None:
     assert marks.text[1] == "tapegrad, n = 10: 10.4 µs, spread ±2.9 %"
 
 
-def test_zeros_are_said_not_drawn(material: Material) -> None:
+def test_what_never_allocates_is_on_the_plot_and_in_its_words(material: Material) -> None:
     view = next(view for view in curves.scaling(material).views if view.keys[1] == "allocs")
-    assert all(y > 0 for one in view.series for y in one.y)
-    assert view.summary.endswith("Zeros have no place on a logarithmic axis.")
+    marks = {one.name: one.y for one in view.series if one.style == "points"}
+    assert marks["tapegrad"] == [0, 0, 0, 0]
+    assert not any(one.name.startswith("tapegrad, fit") for one in view.series)
+    assert "tapegrad grows" not in view.summary
+    assert view.summary.endswith(" Always 0: tapegrad.")
 
 
 def test_too_few_sizes_say_what_to_do(make: Any) -> None:

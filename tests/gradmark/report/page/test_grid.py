@@ -6,6 +6,7 @@ from oracles.watched import all_watched
 from gradmark.records import Accuracy, Run
 from gradmark.report.exports.csv import csv as exported
 from gradmark.report.model.columns import cells
+from gradmark.report.model.sides import TO_FASTEST, comparison
 from gradmark.report.page.grid import WIDEST, Field, Grid, grid
 from gradmark.report.page.material import Material
 
@@ -45,12 +46,16 @@ def test_every_text_is_the_terminals_and_every_number_that_of_csv_files(noisy: R
     found = grid(material)
     lines = list(csv.DictReader(exported(noisy).splitlines()))
     assert len(lines) == len(found.lines) == len(material.rows)
+    sides = {(side.title, engine): text for side in comparison(noisy).sides for label, texts in side.lines
+             if label == TO_FASTEST for engine, text in zip(side.engines, texts, strict=True)}  # fmt: skip
     for line, row, kept in zip(found.lines, material.rows, lines, strict=True):
-        terminal = cells(row, material.columns)
+        terminal = cells(row, material.columns) | {"times_fastest": sides.get((row.workload, row.engine), "")}
         for head, field in zip(found.heads, line.fields, strict=True):
             if head.key != "suite":
                 assert field.text == terminal[head.key]
-            if head.number:
+            if head.key == "times_fastest":
+                assert line.best == (field.text[-1:] in ("◀", "="))
+            elif head.number:
                 assert field.value == (kept[head.csv[field.which]] if field.value else "")
             else:
                 assert field.text == kept[head.csv[0]]

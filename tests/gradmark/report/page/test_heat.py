@@ -5,7 +5,13 @@ from gradmark.report.page.material import Material
 
 
 def test_operators_are_what_they_add_and_the_dearest_are_hottest(material: Material) -> None:
-    found = heat.operators(material)
+    beside, *found = heat.operators(material)
+    assert beside.title == "Engines side by side: scalars"
+    assert [(row.name, [square.text for square in row.squares]) for row in beside.rows] == [
+        ("exp", ["100 ns · × 1.00", "100 ns · × 1.00"]),
+        ("sin", ["10.0 ns · × 1.00", "10.0 ns · × 1.00"]),
+    ]
+    assert beside.engines == [0, 1]
     assert found[0].title == "tapegrad, scalars"
     shown = [(row.name, row.squares[:2]) for row in found[0].rows]
     assert [(name, [s.text for s in squares], [s.heat for s in squares]) for name, squares in shown] == [

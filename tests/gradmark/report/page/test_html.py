@@ -7,8 +7,8 @@ from gradmark.records import Run
 from gradmark.report.page.html import data, render
 from gradmark.report.page.page import page
 
-SECTIONS = ["glance", "ratios", "table", "phases", "scaling", "operators", "memory", "accuracy", "samples", "engines",
-            "published", "history", "verdicts"]  # fmt: skip
+SECTIONS = ["glance", "ratios", "table", "verdicts", "phases", "scaling", "operators", "memory", "accuracy", "samples",
+            "engines", "roofline", "published", "history"]  # fmt: skip
 
 
 def test_one_file_that_needs_no_network(several: Run) -> None:
@@ -47,5 +47,10 @@ def test_an_empty_run(make: Any) -> None:
 
 def test_data_is_the_charts(several: Run) -> None:
     assert list(msgspec.json.decode(data(page([several])))) == [
-        "scaling-chart", "accuracy-chart", "samples-chart", "first-call-chart", "pareto-chart"
+        "scaling-chart", "accuracy-chart", "samples-chart", "first-call-chart", "pareto-chart",
+        "roofline-chart",
     ]  # fmt: skip
+
+
+def test_a_page_of_one_row_is_small(make: Any) -> None:
+    assert len(render(page([make.run(make.measurement())])).encode()) < 120_000

@@ -7,6 +7,8 @@ from gradmark.report.model import sides
 from gradmark.report.page.material import Material
 from gradmark.report.page.page import page
 
+HOSTILE = "<script>document.title='owned'</script>"
+
 
 def test_facts_say_where_and_how(make: Any) -> None:
     facts = dict(page([make.run(make.measurement())]).facts)
@@ -34,13 +36,14 @@ def test_rows_of_different_commits_and_machines_are_said(make: Any) -> None:
     ]
 
 
-def test_verdicts_are_the_gates_the_contracts_and_the_hypotheses(several: Run) -> None:
+def test_verdicts_are_the_gates_and_the_hypotheses_and_the_contract_is_a_matrix(several: Run) -> None:
     gate = Verdict(claim="gate", verdict="kept", evidence=["e"])
-    found = page([several], gate).verdicts
-    assert [verdict.claim for verdict in found[:2]] == [
-        "gate",
-        "recording is linear in the differentiable operations executed",
-    ]
+    made = page([several], gate)
+    found = made.verdicts
+    assert found[0].claim == "gate"
+    assert made.contract.lines[0].claim == "recording is linear in the differentiable operations executed"
+    assert [(one.name, one.own) for one in made.contract.engines] == [("tapegrad", True), (HOSTILE, False)]
+    assert [len(line.words) for line in made.contract.lines] == [2] * 4
     assert (found[-1].claim, found[-1].verdict) == ("backward costs less than forward", "undecided")
 
 
@@ -65,8 +68,9 @@ def test_answers_are_the_terminals_and_engines_that_ran_nothing_are_a_line(make:
     run = msgspec.structs.replace(noisy, measurements=[*noisy.measurements, *lacking])
     found = page([run])
     terminal = sides.comparison(run)
-    assert found.answers == terminal.answers
-    assert [answer.split(": ")[0] for answer in found.answers] == list(sides.placed(noisy))[: len(found.answers)]
+    assert [answer for _, answer in found.answers] == terminal.answers
+    for place, answer in found.answers:
+        assert answer.startswith(f"{found.index.tasks[place]}: ")
     assert found.absent == terminal.absent
     assert "tinygrad ran nothing: no scalars" in found.absent
     assert found.engines is not None
@@ -77,7 +81,7 @@ def test_operators_of_one_engine_do_not_hide_the_answers(make: Any) -> None:
     compared = [make.measurement(make.cell("poly", engine, n)) for engine in ("one", "two") for n in (10, 100)]
     cells = [make.cell("operator", "one", None, params={"operation": name}) for name in ("sin", "cos", "exp", "log")]
     found = page([make.run(*compared, *map(make.measurement, cells))])
-    assert [answer.split(": ")[0] for answer in found.answers] == ["poly/n=10", "poly/n=100"]
+    assert [answer.split(": ")[0] for _, answer in found.answers] == ["poly/n=10", "poly/n=100"]
 
 
 def test_one_engine_has_no_answer(make: Any) -> None:

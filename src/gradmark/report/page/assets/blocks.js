@@ -87,7 +87,7 @@ function blocksPlot(place, view) {
   const x = axisOf({ ...view.x, low: 0, high: blocks.length + 1 }, left, right, narrow ? 5 : 9);
   const bottom = first + high + kinds.length * (each + 30);
   shades(svg, processes, x, first, bottom);
-  grid(svg, { left, top: first, right, bottom: first + high }, x, y, { labels: !kinds.length });
+  frame(svg, { left, top: first, right, bottom: first + high }, x, y, { labels: !kinds.length });
   if (shown !== undefined) el("line", { class: "dashed c-none", x1: left, x2: right, y1: y.at(shown), y2: y.at(shown) }, svg);
   blockMarks(svg, found, x, y, top, narrow ? 3 : 3.5);
   kinds.forEach((kind, at) => {
@@ -100,7 +100,7 @@ function blocksPlot(place, view) {
     const lowest = Math.min(1, ...seen.map((one) => one.y));
     const ticks = [{ value: 1, text: "1×" }, { value: 1.5, text: "1.5×" }, { value: SLOWEST, text: `≥ ${SLOWEST}×` }];
     const ratios = axisOf({ log: true, low: 0.94 * lowest, high: SLOWEST * 1.06, ticks }, below, above);
-    grid(svg, { left, top: above, right, bottom: below }, x, ratios, { labels: at === kinds.length - 1 });
+    frame(svg, { left, top: above, right, bottom: below }, x, ratios, { labels: at === kinds.length - 1 });
     el("line", { class: "dotted c-none", x1: left, x2: right, y1: ratios.at(limit), y2: ratios.at(limit) }, svg);
     el("text", { class: "note", x: left + 2, y: above - 7 }, svg, `${KINDS[kind]}, calm up to ${multiple(limit)} (dotted line)`);
     blockMarks(svg, seen, x, ratios, SLOWEST, narrow ? 2 : 2.5);

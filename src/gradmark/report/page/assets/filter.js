@@ -116,5 +116,10 @@ document.addEventListener("click", (event) => {
   history.pushState(null, "", address(section));
   goTo(section);
 });
-addEventListener("hashchange", () => { const section = readAddress(); apply(); if (section) goTo(section); });
-addEventListener("popstate", () => { readAddress(); apply(); });
+// Another filter in the address: by hand, or one step back. A link within the page changes none.
+addEventListener("popstate", () => {
+  const before = address("");
+  readAddress();
+  readControls();
+  if (address("") !== before) apply();
+});

@@ -21,8 +21,11 @@ async function unpacked(id) {
 }
 
 // Figures whose numbers are not among the packed ones draw themselves.
-const OWN = { "ratios-chart": setUpRatios };
-const start = (figure) => (OWN[figure.id] ?? setUp)(figure, charts[figure.id]);
+const OWN = { "ratios-chart": setUpRatios, "spread-chart": setUpSpread, "multiples-chart": setUpMultiples };
+const start = (figure) => {
+  (OWN[figure.id] ?? setUp)(figure, charts[figure.id]);
+  offerFigure(figure);
+};
 const drawn = () => all("figure.chart").filter((figure) => figure.paint);
 
 function drawAll() {
@@ -34,6 +37,8 @@ async function showRest() {
   await later(SOON);
   await idle();
   document.documentElement.dataset.read = "all";
+  const [section, said] = location.hash.slice(1).split("?");
+  if (section && said !== undefined) goTo(section); // which no browser finds by itself
   const figures = all("figure.chart");
   if (figures.length) await prepareCharts(figures);
 }

@@ -53,16 +53,21 @@ function numbersOf(name, { planned, own, common }) {
 }
 
 function winnersText({ rows, own }) {
-  if (!rows.some((row) => row.length > 1)) return "";
+  if (!rows.some((row) => row.length > 1)) {
+    const timed = [...own].filter(([, cells]) => cells.length);
+    if (timed.length === 1) return `${index.competitors[timed[0][0]]} was timed on ${plural(rows.length, "row")}.`;
+    return timed.length ? `${plural(timed.length, "engine")} were timed, no two on the same row.` : "";
+  }
   const won = (cells) => cells.filter((cell) => cell.place.mark === "◀").length;
   const winners = [...own].map(([name, cells]) => ({ name: index.competitors[name], won: won(cells), led: cells.filter((cell) => cell.place.mark).length }))
     .filter((one) => one.won).sort((a, b) => b.won - a.won || b.led - a.led);
   const parts = winners.slice(0, MOST_NAMED).map((one, at) => `${one.name} ${at ? "" : "is fastest "}on ${one.won}${at ? "" : ` of ${plural(rows.length, "row")}`}`);
   const rest = winners.slice(MOST_NAMED);
   if (rest.length) parts.push(`${plural(rest.length, "other engine")} on ${rest.reduce((sum, one) => sum + one.won, 0)}`);
-  const even = rows.length - winners.reduce((sum, one) => sum + one.won, 0);
-  const said = winners.length ? listed(parts) : "No engine is the only fastest on any row";
-  return even ? `${said}; ${plural(even, "row")} tied or not settled.` : `${said}.`;
+  const undecided = rows.filter((row) => row.some((cell) => "=?".includes(cell.place.mark || "-")));
+  const tied = undecided.filter((row) => row.every((cell) => cell.place.mark !== "?")).length;
+  const open = [...(tied ? [plural(tied, "tie")] : []), ...(undecided.length > tied ? [`${undecided.length - tied} not settled`] : [])];
+  return `${[winners.length ? listed(parts) : "No engine is the only fastest on any row", ...(open.length ? [listed(open)] : [])].join("; ")}.`;
 }
 
 function unsteadyText() {
@@ -70,9 +75,10 @@ function unsteadyText() {
   if (!timed.length) return "";
   const doubtful = timed.filter((cell) => cell.calm && !cell.steady).length;
   const never = timed.filter((cell) => !cell.calm).length;
+  if (timed.length === 1) return `The time is ${never ? "never calm" : doubtful ? "unsteady" : "steady"}.`;
   const count = plural(timed.length, "time");
   if (never && !doubtful) return `${never} of ${count} never calm.`;
-  return `${doubtful ? `${doubtful} of ${count} unsteady` : `All ${count} steady`}${never ? `, ${never} never calm` : ""}.`;
+  return `${doubtful ? `${doubtful} of ${count} unsteady` : `All ${count} are steady`}${never ? `, ${never} never calm` : ""}.`;
 }
 
 function meansText({ rows, common }) {

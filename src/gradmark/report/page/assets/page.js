@@ -20,19 +20,25 @@ let before = null;
 addEventListener("beforeprint", () => {
   before ??= theme();
   setTheme("light");
+  document.documentElement.classList.add("paper"); // as wide as paper, so that what is drawn now need not be made smaller
   all("details:not(.menu)").forEach((one) => (one.open = true));
   if (document.documentElement.dataset.plots === "ready") drawAll();
 });
 addEventListener("afterprint", () => {
   if (before) setTheme(before);
   before = null;
+  document.documentElement.classList.remove("paper");
+  drawn().forEach((figure) => figure.paint());
+});
+document.addEventListener("click", (event) => {
+  all("details.menu[open]").filter((one) => !one.contains(event.target)).forEach((one) => (one.open = false));
 });
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") all("details.menu[open]").forEach((one) => { one.open = false; one.querySelector("summary").focus(); });
 });
 
-const section = readAddress();
-if (filter.active() || boxes.some((box) => !box.checked) || controls.find.value || location.hash.includes("?")) {
+// A link may have brought a filter.
+if (location.hash.includes("?")) {
+  readAddress();
   apply();
-  if (section) later(0).then(() => goTo(section));
 }

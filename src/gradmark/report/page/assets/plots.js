@@ -38,7 +38,7 @@ function seriesPlot(place, view) {
   const left = besideOf(y.ticks, y.title);
   const right = width - 14;
   const x = axisOf(ranged("x"), left, right, narrow ? 4 : 9);
-  grid(svg, { left, top, right, bottom }, x, y);
+  frame(svg, { left, top, right, bottom }, x, y);
   for (const one of series) drawSeries(svg, one, x, y);
   // Where there is little room, the legend has each engine once.
   const named = series.filter((one) => !(isLine(one) && one.style === "line" && (narrow || series.length > 12) && series.some((other) => other !== one && other.colour === one.colour)));

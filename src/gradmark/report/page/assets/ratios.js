@@ -60,7 +60,7 @@ function drawRatios(figure) {
   const top = 8;
   const bottom = top + each * shown.length;
   const x = axisOf({ log: true, low, high, unit: "ratio", title: `× ${baseline}` }, left, right, narrow ? 4 : 9);
-  grid(svg, { left, top, right, bottom }, x, { ticks: [], title: "" });
+  frame(svg, { left, top, right, bottom }, x, { ticks: [], title: "" });
   el("line", { class: "base", x1: x.at(1), x2: x.at(1), y1: top, y2: bottom }, svg);
   const engines = new Map();
   shown.forEach((row, at) => {
@@ -87,6 +87,9 @@ function drawRatios(figure) {
 
 function setUpRatios(figure) {
   figure.paint = () => drawRatios(figure);
+  figure.lines = () => [["row", "engine", "ratio", "ratio_low", "ratio_high", "total_ns", "mark"],
+    ...ratiosOf(figure.querySelector("select").value).flatMap(({ task, points }) =>
+      points.map((one) => [task, one.name, one.ratio, one.low, one.high, one.cell.place.total, one.cell.place.mark]))];
   figure.querySelector("select").addEventListener("input", (event) => { more.baseline = event.target.value === FASTEST ? "" : event.target.value; remember(); figure.paint(); });
   figure.querySelector(".all-rows").addEventListener("click", () => { figure.dataset.all = "yes"; figure.paint(); });
   figure.paint();

@@ -103,7 +103,7 @@ function endsOf(values, log, zero = false) {
 // The room that the numbers of a vertical axis take.
 const besideOf = (ticks, title) => Math.max(...ticks.map(({ text }) => widthOf(text)), 0) + (title ? 34 : 14);
 
-function grid(svg, { left, top, right, bottom }, x, y, { labels = true } = {}) {
+function frame(svg, { left, top, right, bottom }, x, y, { labels = true } = {}) {
   for (const { value, text } of x.ticks) {
     const place = x.at(value);
     el("line", { class: "grid", x1: place, x2: place, y1: top, y2: bottom }, svg);

@@ -21,6 +21,8 @@ function sortBy(table, column) {
   heading.setAttribute("aria-sort", descending ? "descending" : "ascending");
   const words = new Intl.Collator(undefined, { numeric: true });
   const body = table.tBodies[0];
+  closeRows(table);
+  table.classList.add("sorted"); // rows of one workload no longer stand together
   if (table.parentElement.scrollTop === 0) inBrief(table);
   body.remove(); // while it is not in the page, moving a row costs nothing
   const rows = [...body.rows].map((row) => {
@@ -49,7 +51,7 @@ function csvOf(table) {
   const heads = shownOf(table.tHead.rows[0]).map((cell) => ({ names: cell.dataset.csv.split(" "), number: cell.classList.contains("number") }));
   const fields = (cell, { names, number }) =>
     number ? names.map((_, place) => (Number(cell.dataset.which ?? 0) === place && cell.dataset.v) || "") : [cell.textContent];
-  const rows = all("tbody tr", table).filter((row) => !row.hidden);
+  const rows = all("tbody tr:not(.detail)", table).filter((row) => !row.hidden);
   const lines = rows.map((row) => [...shownOf(row).flatMap((cell, place) => fields(cell, heads[place])), row.dataset.status]);
   return [[...heads.flatMap(({ names }) => names), "status"], ...lines].map((line) => line.map(csvField).join(",")).join("\n") + "\n";
 }
@@ -69,10 +71,58 @@ async function copy(text) {
   }
 }
 
+// --- rows that open: all numbers of a cell, with intervals and reasons, and its samples
+
+const closeRows = (table) => {
+  all("tr.detail", table).forEach((row) => row.remove());
+  all('th button[aria-expanded="true"]', table.tBodies[0]).forEach((button) => button.setAttribute("aria-expanded", "false"));
+};
+const element = (name, text = "", className = "") => Object.assign(document.createElement(name), { textContent: text, className });
+
+function toggle(table, button) {
+  const open = button.getAttribute("aria-expanded") === "true";
+  button.setAttribute("aria-expanded", String(!open));
+  const row = button.closest("tr");
+  if (open) return row.nextElementSibling.remove();
+  const detail = element("tr", "", "detail");
+  const cell = element("td");
+  cell.colSpan = shownOf(table.tHead.rows[0]).length;
+  cell.append(numbersList(table, row), samplesOf(Number(row.dataset.c)));
+  detail.append(cell);
+  row.after(detail);
+  cell.querySelectorAll(".plot").forEach((place) => place.draw?.());
+}
+
+function numbersList(table, row) {
+  const list = element("dl", "", "numbers");
+  [...row.cells].forEach((cell, at) => {
+    if (!at || !cell.textContent) return;
+    const pair = element("div");
+    pair.append(element("dt", table.tHead.rows[0].cells[at].textContent), element("dd", cell.textContent));
+    if (cell.dataset.more) pair.append(element("dd", cell.dataset.more, "caption"));
+    list.append(pair);
+  });
+  return list;
+}
+
+function samplesOf(cell) {
+  const place = element("div", "", "plot strip");
+  const view = (charts["samples-chart"]?.views ?? []).find((one) => one.cells?.includes(cell));
+  if (!view) return place;
+  place.draw = () => stripPlot(place, [view]);
+  const link = element("a", "Every block of this row");
+  link.href = "#samples-chart";
+  link.addEventListener("click", () => showSamples(view));
+  const whole = element("div");
+  whole.append(place, link);
+  return whole;
+}
+
 function setUpGrid(table) {
   for (const box of all("[data-column]")) {
     const show = () => {
-      for (const row of table.rows) if (row.cells[box.dataset.column]) row.cells[box.dataset.column].hidden = !box.checked;
+      closeRows(table);
+      for (const row of table.rows) row.cells[box.dataset.column].hidden = !box.checked;
     };
     box.addEventListener("change", show);
     if (box.checked !== box.defaultChecked) show(); // as the browser remembers it
@@ -80,7 +130,11 @@ function setUpGrid(table) {
   document.getElementById("intervals").addEventListener("change", (event) => {
     table.classList.toggle("intervals", event.target.checked);
   });
-  filter.followers.push(() => table.classList.remove("brief"));
+  filter.followers.push(() => { table.classList.remove("brief"); closeRows(table); });
+  table.tBodies[0].addEventListener("click", (event) => {
+    const button = event.target.closest("th button");
+    if (button) toggle(table, button);
+  });
   inBrief(table);
 }
 

@@ -20,21 +20,24 @@ from gradmark.records.recording import Recording
 from gradmark.workloads.vocabulary import TENSOR_FUNCTIONS
 from gradmark.workloads.workload import Workload
 from tapegrad import tensor
+from tapegrad.compile.execution import graph_of as graph_of_nodes
+from tapegrad.compile.graph import Graph, Node
+from tapegrad.compile.trace import ordered, traced
 from tapegrad.scalar.showing import operations as counted_operations
 
-# As many as tapegrad prints of a tape, half from each end.
-MOST_LINES = 40
 MOST_INPUTS = 6
 # Operations of a traced function that compute nothing, and those that look at each number of their operand once.
-FREE = {"input", "constant", "reshape", "transpose", "broadcast_to", "slice", "astype"}
+FREE = {
+    *("input", "constant", "reshape", "transpose", "broadcast_to", "slice", "astype"),
+    *("arange", "copy", "concatenate", "getitem"),
+}
 OF_OPERAND = {"sum", "max", "min", "argmax", "argmin"}
 ELEMENTWISE = {
     *("negative", "exp", "expm1", "log", "log1p", "sqrt", "square", "sin", "cos", "tanh", "absolute", "sign", "erf"),
     *("add", "subtract", "multiply", "divide", "power", "maximum", "minimum", "remainder", "expit", "where"),
     *("less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "bitwise_and", "bitwise_or", "invert"),
-    *("isfinite", "put", "add_at"),
+    *("isfinite", "put", "add_at", "cumsum"),
 }
-NODE = re.compile(r"(%\d+) = (\w+)\(([^)]*?)(?:, settings=.*)?\) : \w+(?:\[([\d, ]*)\])?$")
 
 
 def recording(
@@ -113,16 +116,16 @@ def of_arrays(
         return workload.function(ops, *arrays, **params)
 
     if derivative.name == USUAL_DERIVATIVE:
-        graph = tapegrad.jit(tapegrad.value_and_grad(f, tuple(workload.active(inputs)))).graph(*inputs)
+        graph = graph_of(tapegrad.value_and_grad(f, tuple(workload.active(inputs))), inputs)
     else:
         graph = _traced(workload, inputs, params, derivative)
-    own = tapegrad.jit(f).graph(*inputs)
-    (computed, strange), (with_derivative, others) = counted(own), counted(graph)
+    own = graph_of(f, inputs)
+    (computed, strange), (with_derivative, others) = counted(own.nodes), counted(graph.nodes)
     uncounted = sorted({*strange, *others})
     return Recording(
         **_named(workload, inputs, lambda x: f"{x.dtype}[{', '.join(map(str, x.shape))}]"),
-        function=shortened(own.splitlines()),
-        derivative=shortened(graph.splitlines()),
+        function=str(own).splitlines(),
+        derivative=str(graph).splitlines(),
         operations=None if uncounted else computed,
         derivative_operations=None if uncounted else with_derivative,
         counted="operations on numbers",
@@ -130,16 +133,20 @@ def of_arrays(
     )
 
 
-def _traced(workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param], derivative: Derivative) -> str:
+def graph_of(f: Callable[..., Any], arguments: Sequence[Any]) -> Graph:
+    """What jit would compile, before anything is fused."""
+    function = traced(f, tuple(arguments))
+    return graph_of_nodes(ordered(function.outputs), function)
+
+
+def _traced(workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param], derivative: Derivative) -> Graph:
     """The trace of a derivative other than the gradient."""
-    graphs: list[str] = []
+    graphs: list[Graph] = []
 
     def kept(derive: Callable[..., Any]) -> Callable[..., Any]:
-        compiled = tapegrad.jit(derive)
-
         def call(*arguments: Any) -> Any:
-            graphs.append(compiled.graph(*arguments))
-            return compiled(*arguments)
+            graphs.append(graph_of(derive, arguments))
+            return derive(*arguments)
 
         return call
 
@@ -155,37 +162,24 @@ def _named(workload: Workload, inputs: Sequence[Any], text: Callable[[Any], str]
     return {"inputs": shown, "inputs_left_out": len(inputs) - len(shown)}
 
 
-def shortened(lines: list[str]) -> list[str]:
-    """The first and the last of many lines."""
-    if len(lines) <= MOST_LINES:
-        return lines
-    half = MOST_LINES // 2
-    return [*lines[:half], f"… {len(lines) - 2 * half} more …", *lines[-half:]]
-
-
-def counted(graph: str) -> tuple[float, set[str]]:
+def counted(nodes: Sequence[Node]) -> tuple[float, set[str]]:
     """How many numbers the operations of a traced function compute, and the names of those that nobody can count.
 
     A product of matrices has a multiplication and an addition for each pair of numbers that meet.
 
-    >>> counted("%0 = input() : float64[3, 4]\\n%1 = matmul(%0, %0) : float64[3, 3]\\n%2 = tanh(%1) : float64[3, 3]")
+    >>> x = Node("input", (), "float64", (3, 4))
+    >>> counted([x, Node("matmul", (0, 0), "float64", (3, 3)), Node("tanh", (1,), "float64", (3, 3))])
     (81.0, set())
     """
-    shapes: dict[str, list[int]] = {}
     total, strange = 0.0, set[str]()
-    for line in graph.splitlines():
-        node = NODE.match(line)
-        if node is None:
-            continue
-        name, operation, operands, dims = node.groups()
-        shapes[name] = [int(size) for size in re.findall(r"\d+", dims or "")]
-        first = shapes.get(operands.partition(",")[0].strip(), [])
-        if operation in ELEMENTWISE:
-            total += prod(shapes[name])
-        elif operation in OF_OPERAND:
+    for node in nodes:
+        first = nodes[node.operands[0]].shape if node.operands else ()
+        if node.op in ELEMENTWISE:
+            total += prod(node.shape)
+        elif node.op in OF_OPERAND:
             total += prod(first)
-        elif operation == "matmul":
-            total += 2.0 * prod(shapes[name]) * (first[-1] if first else 1)
-        elif operation not in FREE:
-            strange.add(operation)
+        elif node.op == "matmul":
+            total += 2.0 * prod(node.shape) * (first[-1] if first else 1)
+        elif node.op not in FREE:
+            strange.add(node.op)
     return total, strange

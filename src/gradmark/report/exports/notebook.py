@@ -16,8 +16,8 @@ from gradmark.report.model.columns import cells, columns, legend
 from gradmark.report.model.notes import Note, calmness, notes
 from gradmark.report.model.suites import Table, tables
 
-NUMBER = "text-align: right; white-space: nowrap"
-NAME = "text-align: left"
+NUMBER = "text-align: right; white-space: nowrap; padding: 0.1em 0.6em"
+NAME = "text-align: left; padding: 0.1em 0.6em"
 SMALL = "font-size: 85%; opacity: 0.8; margin: 0"
 
 

@@ -16,7 +16,7 @@ from gradmark.report.model.operators import OperatorTable, operator_tables
 from gradmark.report.model.rows import WORDS
 from gradmark.report.model.sides import LEGEND, mark
 from gradmark.report.model.words import time_taken
-from gradmark.report.page.material import Material
+from gradmark.report.page.material import Material, place_of
 
 # What is a thousandth of the largest is cold, however small; else one tiny number makes all others hot.
 DECADES = 3.0
@@ -88,7 +88,7 @@ def side_by_side(material: Material) -> Heat | None:
     if not competing:
         return None
     names = dict.fromkeys(standing.engine for row in competing.values() for standing in row)
-    engines = sorted(names, key=lambda engine: material.engines.index(one_line(engine)))
+    engines = sorted(names, key=lambda engine: place_of(one_line(engine), material.engines))
     members = rows_of(material.run.measurements)
     rows = [
         HeatRow(name=one_line(task), squares=_squares(row, members[task], engines)) for task, row in competing.items()
@@ -110,7 +110,8 @@ def side_by_side(material: Material) -> Heat | None:
 
 def _squares(row: Sequence[Standing], members: Sequence[Measurement], engines: Sequence[str]) -> list[Square]:
     """A square for each engine; what has no time says what became of it."""
-    failed = {m.cell.engine: Square(text=WORDS[m.status]) for m in members if m.status != "ok"}
+    words = [(m.cell, Square(text=WORDS[m.status])) for m in members if m.status != "ok"]
+    failed = {name: square for c, square in words for name in (c.engine, f"{c.engine} ({c.device})")}
     timed = {standing.engine: _square(standing) for standing in row}
     return [timed.get(engine) or failed.get(engine) or Square(text=MISSING) for engine in engines]
 

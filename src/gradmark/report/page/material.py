@@ -26,6 +26,15 @@ NEWER = ("", "now")  # sides of a cell
 ROUNDS = 1_000_000
 
 
+def place_of(engine: str, engines: Sequence[str]) -> int:
+    """The place of an engine, as standings call it, among all: one that ran on several devices is `engine (device)`.
+
+    >>> place_of("jax (cuda)", ["torch", "jax"])
+    1
+    """
+    return next(k for k, own in enumerate(engines) if engine == own or engine.startswith(f"{own} ("))
+
+
 class Material:
     """The runs of one page. Those that do not compare with the newest are kept out of all sections but the history."""
 

@@ -12,7 +12,7 @@ from gradmark.report.model.characters import one_line
 from gradmark.report.model.columns import number_text
 from gradmark.report.model.words import ON_AXIS
 from gradmark.report.page.chart import Axis, Chart, Series, View, short
-from gradmark.report.page.material import Entry, Material
+from gradmark.report.page.material import Entry, Material, place_of
 
 ERROR, ULPS, FIRST_CALL, TOTAL = "gradient_error", "error_ulps", "first_call", "total"
 
@@ -123,7 +123,7 @@ def _front(task: str, row: Sequence[Standing], engines: list[str]) -> View:
                 x=[short(s.total_ns)],
                 y=[short(s.peak_bytes or 0.0)],
                 style="points" if s.pareto else "open",
-                colour=engines.index(one_line(s.engine)),
+                colour=place_of(one_line(s.engine), engines),
                 text=[
                     f"{one_line(s.engine)}: {units.time(s.total_ns)}, peak {units.size(s.peak_bytes or 0.0)}, "
                     f"{s.digits:.1f} digits"

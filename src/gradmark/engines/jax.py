@@ -120,11 +120,14 @@ def device_name(platform: str) -> str:
 
 
 @cache  # asked for each row
+def _has_plugin() -> bool:
+    return any(importlib.util.find_spec(f"jax_cuda{version}_plugin") for version in (12, 13))
+
+
 def devices() -> tuple[str, ...]:
     """Where JAX computes here. CUDA's plugin is not started for that: it would take each worker seconds."""
-    plugin = any(importlib.util.find_spec(f"jax_cuda{version}_plugin") for version in (12, 13))
     allowed = jax.config.jax_platforms
-    if plugin and has_cuda() and (not allowed or "cuda" in allowed or "gpu" in allowed):
+    if _has_plugin() and has_cuda() and (not allowed or "cuda" in allowed or "gpu" in allowed):
         return (USUAL_DEVICE, "cuda")
     name = device_name(jax.default_backend())
     return (USUAL_DEVICE,) if name == USUAL_DEVICE else (USUAL_DEVICE, name)

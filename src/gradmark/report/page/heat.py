@@ -4,7 +4,7 @@ In: material. Out: operators × what they add, and workloads × engines with the
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import geometric_mean
 
 from gradmark import units
@@ -150,7 +150,7 @@ def side_by_side(material: Material) -> Heat | None:
     rows = [
         HeatRow(
             name=one_line(task),
-            squares=_squares(row, members[task], engines),
+            squares=_squares(row, members[task], material.competitors, engines),
             cells=" ".join(str(e.place) for e in members[task]),
         )
         for task, row in competing.items()
@@ -178,9 +178,15 @@ def _of(material: Material, competitor: str) -> int:
     return material.engines.index(one_line(engine))
 
 
-def _squares(row: Sequence[Standing], members: Sequence[Entry], engines: Sequence[str]) -> list[Square]:
+def _squares(
+    row: Sequence[Standing], members: Sequence[Entry], names: Mapping[tuple[str, str], str], engines: Sequence[str]
+) -> list[Square]:
     """A square for each engine; what has no time says what became of it."""
-    failed = {e.row.cell.engine: Square(text=WORDS[e.row.status]) for e in members if e.row.status != "ok"}
+    failed = {
+        names[e.row.cell.engine, e.row.cell.device]: Square(text=WORDS[e.row.status])
+        for e in members
+        if e.row.status != "ok"
+    }
     timed = {standing.engine: _square(standing) for standing in row}
     return [timed.get(engine) or failed.get(engine) or Square(text=MISSING) for engine in engines]
 

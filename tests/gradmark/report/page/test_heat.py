@@ -1,7 +1,9 @@
 from typing import Any
 
 from gradmark.report.page import heat
+from gradmark.report.page.html import render
 from gradmark.report.page.material import Material
+from gradmark.report.page.page import page
 
 
 def test_operators_are_what_they_add_and_the_dearest_are_hottest(material: Material) -> None:
@@ -57,3 +59,16 @@ def test_an_engine_without_a_time_says_what_became_of_it(make: Any) -> None:
         ["2.50 µs · × 1.00=", "timed out"],
         ["n/a", "2.50 µs · × 1.00="],
     ]
+
+
+def test_an_engine_on_two_devices_competes_with_itself(make: Any) -> None:
+    """And one that is not there says so under the same name."""
+    fast, slow = make.totals(1e3), make.totals(5e3)
+    cells = [make.cell(engine=name, device=device) for name in ("torch", "jax") for device in ("cpu", "cuda")]
+    made = [make.measurement(cells[0], samples=slow), make.measurement(cells[1], samples=fast),
+            make.measurement(cells[2], samples=slow), make.failed("crash", "", cells[3])]  # fmt: skip
+    run = make.run(*made)
+    found = heat.side_by_side(Material([run]))
+    assert found is not None
+    assert found.heads == ["torch (cpu)", "torch (cuda)", "jax (cpu)"]
+    assert "torch (cuda)" in render(page([run]))

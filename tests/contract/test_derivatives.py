@@ -91,7 +91,7 @@ def test_what_was_written_by_hand(workload, derivative):
 
 def test_what_nobody_wrote():
     result = inspected("manual", "rosenbrock", "jvp")
-    assert (result.status, result.message) == ("unsupported", "nobody has written the jvp of rosenbrock by hand")
+    assert (result.status, result.message) == ("unsupported", "there is no hand-written jvp of rosenbrock")
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def test_a_scheduler_that_is_not_there(gradmark, monkeypatch, arguments):
     called = gradmark(*arguments, address)
     assert (called.code, called.out) == (2, "")
     assert f"no scheduler answers at {address}" in called.err
-    assert "no address of a scheduler" in gradmark(*arguments, "nonsense://x").err
+    assert "not the address of a scheduler" in gradmark(*arguments, "nonsense://x").err
 
 
 def test_workers_of_other_versions(gradmark, private, tmp_path):
@@ -276,10 +276,10 @@ def test_two_builds_are_compared_on_one_machine(gradmark, private, tmp_path):
     [
         (["run", "--on", "zen"], "add --fleet ADDRESS"),
         (["run", "--each-class"], "add --fleet ADDRESS"),
-        (["run", "--fleet", "tcp://x:1", "--on", "zen", "--each-class"], "leave one of them out"),
+        (["run", "--fleet", "tcp://x:1", "--on", "zen", "--each-class"], "use only one of them"),
         (["run", "--fleet", "tcp://x:1", "--each-class", "--json", "x"], "makes several runs"),
-        (["check", "--fleet", "tcp://x:1"], "--fleet goes with --against"),
-        (["run", "--fleet", "tcp://x:1", "--data", "."], "which a fleet does not carry"),
+        (["check", "--fleet", "tcp://x:1"], "--fleet needs --against"),
+        (["run", "--fleet", "tcp://x:1", "--data", "."], "which is not sent to a fleet"),
     ],
 )
 def test_options_that_contradict_each_other(gradmark, arguments, said):

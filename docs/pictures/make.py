@@ -52,7 +52,10 @@ def main() -> None:
             page.wait_for_selector("html[data-plots=ready]", state="attached")
             path = HERE / f"{name}.png"
             if section:
-                page.add_style_tag(content="section { content-visibility: visible !important } header { position: static }")
+                # Else places shift, and the header stands over what is pictured.
+                page.add_style_tag(
+                    content="section { content-visibility: visible !important } header { position: static !important }"
+                )
                 page.evaluate("drawAll()")
                 page.locator(f"#{section}").screenshot(path=path)
             else:

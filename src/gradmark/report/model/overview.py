@@ -32,7 +32,7 @@ class Line(Record, frozen=True, kw_only=True):
 
 
 HEADS = [
-    sides.TO_FASTEST, "fastest", "tied", "not settled", "peak memory × least", "fewest digits", "no allocations",
+    sides.TO_FASTEST, "fastest", "tied", "not settled", "× least peak memory", "fewest digits", "allocation-free rows",
     "rows timed",
 ]  # fmt: skip
 
@@ -108,7 +108,7 @@ def _winners(found: Contest) -> str:
     rest = sum(t.fastest for t in winners[MOST_NAMED:])
     if rest:
         parts.append(f"{plural(len(winners) - MOST_NAMED, 'other engine')} on {rest}")
-    none = "No engine is the only fastest on any row"
+    none = "No engine is the sole fastest on any row"
     open_ = [
         *([plural(found.tied, "tie")] if found.tied else []),
         *([f"{found.unsettled} not settled"] * (found.unsettled > 0)),

@@ -67,7 +67,7 @@ function winnersText({ rows, own }) {
   const undecided = rows.filter((row) => row.some((cell) => "=?".includes(cell.place.mark || "-")));
   const tied = undecided.filter((row) => row.every((cell) => cell.place.mark !== "?")).length;
   const open = [...(tied ? [plural(tied, "tie")] : []), ...(undecided.length > tied ? [`${undecided.length - tied} not settled`] : [])];
-  return `${[winners.length ? listed(parts) : "No engine is the only fastest on any row", ...(open.length ? [listed(open)] : [])].join("; ")}.`;
+  return `${[winners.length ? listed(parts) : "No engine is the sole fastest on any row", ...(open.length ? [listed(open)] : [])].join("; ")}.`;
 }
 
 function unsteadyText() {

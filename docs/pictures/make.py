@@ -27,7 +27,8 @@ PICTURES = {
 
 
 def _gradmark(*arguments: str | Path) -> None:
-    subprocess.run([sys.executable, "-m", "gradmark.commands.main", *map(str, arguments)], check=True)
+    # Not in the repository, whose baseline is of another machine.
+    subprocess.run([sys.executable, "-m", "gradmark.commands.main", *map(str, arguments)], check=True, cwd=STORE)
 
 
 def main() -> None:

@@ -102,7 +102,7 @@ def _winners(found: Contest) -> str:
     winners = sorted((t for t in found.tallies if t.fastest), key=lambda t: -t.fastest)
     said = [(one_line(t.engine), t.fastest) for t in winners[:MOST_NAMED]]
     parts = [
-        f"{engine} is fastest on {count} of {plural(found.rows, 'row')}" if not place else f"{engine} on {count}"
+        f"{engine} is fastest on {count} of {plural(found.contested, 'row')}" if not place else f"{engine} on {count}"
         for place, (engine, count) in enumerate(said)
     ]
     rest = sum(t.fastest for t in winners[MOST_NAMED:])
@@ -165,9 +165,9 @@ def _allocation_free(rows: Sequence[Row]) -> str:
 
 
 def _contract(promises: Sequence[Verdict]) -> str:
-    """Promises kept, of all that were judged."""
+    """Promises kept, of all that were judged: `3 of 4`."""
     judged = [p for p in promises if p.verdict != "not measured"]
     if not judged:
         return "not measured"
     kept = sum(p.verdict == "kept" for p in judged)
-    return f"{kept} of {len(judged)} kept"
+    return f"{kept} of {len(judged)}"

@@ -62,4 +62,4 @@ def test_published_rows_are_known_to_the_filter(make: Any) -> None:
     cells = [make.cell("poly", "jax"), *(make.cell("kmeans", engine, **kmeans) for engine in engines)]
     text = render(page([make.run(*map(make.measurement, cells))]))
     assert '<div data-t="1">\n<h3>kmeans/k=10/n=1000/d=8</h3>' in text
-    assert re.findall(r'<span class="pair" data-e="(\d)">(\w+) <b>', text) == [("1", "tapegrad"), ("0", "jax")]
+    assert re.findall(r'<span class="pair" data-e="(\d)">(\w+) <b>', text) == [("0", "jax"), ("1", "tapegrad")]

@@ -27,7 +27,8 @@ PICTURES = {
 
 
 def _gradmark(*arguments: str | Path) -> None:
-    subprocess.run([sys.executable, "-m", "gradmark.commands.main", *map(str, arguments)], check=True)
+    # Not in the repository, whose baseline is of another machine.
+    subprocess.run([sys.executable, "-m", "gradmark.commands.main", *map(str, arguments)], check=True, cwd=STORE)
 
 
 def main() -> None:
@@ -52,7 +53,10 @@ def main() -> None:
             page.wait_for_selector("html[data-plots=ready]", state="attached")
             path = HERE / f"{name}.png"
             if section:
-                page.add_style_tag(content="section { content-visibility: visible !important } header { position: static }")
+                # Else places shift, and the header stands over what is pictured.
+                page.add_style_tag(
+                    content="section { content-visibility: visible !important } header { position: static !important }"
+                )
                 page.evaluate("drawAll()")
                 page.locator(f"#{section}").screenshot(path=path)
             else:

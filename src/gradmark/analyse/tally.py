@@ -14,7 +14,10 @@ LEAST_SHARE = 0.5
 
 
 class Tally(Record, frozen=True, kw_only=True):
-    """An engine over all rows. The means are geometric, over the common rows; None if it has not all of them."""
+    """An engine over all rows. Nothing is won where it has no rival.
+
+    The means are geometric, over the common rows; None if it has not all of them.
+    """
 
     engine: str
     planned: int
@@ -41,7 +44,9 @@ class Contest(Record, frozen=True, kw_only=True):
 
 def contest(standings: Mapping[str, Sequence[Standing]], planned: Mapping[str, int]) -> Contest:
     """The tallies of the engines that were asked for."""
-    rows = [row for row in standings.values() if row]
+    timed = [row for row in standings.values() if row]
+    rows = [row for row in timed if len(row) > 1]
+    alone = {engine: sum(row[0].engine == engine for row in timed if len(row) == 1) for engine in planned}
     of_engine = {engine: [s for row in rows for s in row if s.engine == engine] for engine in planned}
     common = _common(rows, of_engine)
     ratios = [{s.engine: s.ratio for s in row} for row in common]
@@ -50,14 +55,16 @@ def contest(standings: Mapping[str, Sequence[Standing]], planned: Mapping[str, i
         Tally(
             engine=engine,
             planned=planned[engine],
-            timed=len(own),
+            timed=len(own) + alone[engine],
             fastest=sum(s.outcome == "fastest" for s in own),
             tied=sum(s.outcome == "tied" and s.settled for s in own),
             unsettled=sum(s.outcome == "tied" and not s.settled for s in own),
             pareto=sum(s.pareto for s in own),
             ratio=_mean([row.get(engine) for row in ratios]),
             memory=_mean([row[engine] / min(row.values()) if engine in row else None for row in peaks]),
-            digits=min((s.digits for s in own if s.digits is not None), default=None),
+            digits=min(
+                (s.digits for row in timed for s in row if s.engine == engine and s.digits is not None), default=None
+            ),
         )
         for engine, own in of_engine.items()
     ]
@@ -66,8 +73,8 @@ def contest(standings: Mapping[str, Sequence[Standing]], planned: Mapping[str, i
     tied = sum(all(s.settled for s in row if s.outcome == "tied") for row in undecided)
     return Contest(
         tallies=tallies,
-        rows=len(rows),
-        contested=sum(len(row) > 1 for row in rows),
+        rows=len(timed),
+        contested=len(rows),
         tied=tied,
         unsettled=len(undecided) - tied,
         common=len(common),
@@ -78,9 +85,8 @@ def _common(
     rows: Sequence[Sequence[Standing]], of_engine: Mapping[str, Sequence[Standing]]
 ) -> list[Sequence[Standing]]:
     """The contested rows that all engines with enough times have."""
-    contested = [row for row in rows if len(row) > 1]
     enough = {engine for engine, own in of_engine.items() if own and len(own) >= LEAST_SHARE * len(rows)}
-    return [row for row in contested if enough and enough <= {s.engine for s in row}]
+    return [row for row in rows if enough and enough <= {s.engine for s in row}]
 
 
 def _mean(ratios: Sequence[float | None]) -> float | None:

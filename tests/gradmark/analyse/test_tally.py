@@ -15,7 +15,7 @@ def by_engine(found: Contest) -> dict[str, Tally]:
     return {tally.engine: tally for tally in found.tallies}
 
 
-def test_outcomes_are_counted_and_the_best_comes_first() -> None:
+def test_outcomes_are_counted_where_there_are_rivals_and_the_best_comes_first() -> None:
     rows = {
         "one": [standing("a", 2.0), standing("b", 1.0, "fastest")],
         "two": [standing("a", 1.01, "tied"), standing("b", 1.0, "tied")],
@@ -24,9 +24,9 @@ def test_outcomes_are_counted_and_the_best_comes_first() -> None:
     }
     found = contest(rows, {"a": 4, "b": 5})
     assert (found.rows, found.contested, found.common) == (4, 3, 3)
-    assert [tally.engine for tally in found.tallies] == ["a", "b"]
-    a, b = found.tallies
-    assert (a.timed, a.planned, a.fastest, a.tied, a.unsettled) == (4, 4, 1, 1, 1)
+    assert [tally.engine for tally in found.tallies] == ["b", "a"]
+    b, a = found.tallies
+    assert (a.timed, a.planned, a.fastest, a.tied, a.unsettled) == (4, 4, 0, 1, 1)
     assert (b.timed, b.planned, b.fastest, b.tied, b.unsettled) == (3, 5, 1, 1, 1)
 
 

@@ -32,7 +32,7 @@ class Line(Record, frozen=True, kw_only=True):
 
 
 HEADS = [
-    sides.TO_FASTEST, "fastest", "tied", "not settled", "peak memory × least", "fewest digits", "no allocations",
+    sides.TO_FASTEST, "fastest", "tied", "not settled", "× least peak memory", "fewest digits", "allocation-free rows",
     "rows timed",
 ]  # fmt: skip
 
@@ -102,13 +102,13 @@ def _winners(found: Contest) -> str:
     winners = sorted((t for t in found.tallies if t.fastest), key=lambda t: -t.fastest)
     said = [(one_line(t.engine), t.fastest) for t in winners[:MOST_NAMED]]
     parts = [
-        f"{engine} is fastest on {count} of {plural(found.rows, 'row')}" if not place else f"{engine} on {count}"
+        f"{engine} is fastest on {count} of {plural(found.contested, 'row')}" if not place else f"{engine} on {count}"
         for place, (engine, count) in enumerate(said)
     ]
     rest = sum(t.fastest for t in winners[MOST_NAMED:])
     if rest:
         parts.append(f"{plural(len(winners) - MOST_NAMED, 'other engine')} on {rest}")
-    none = "No engine is the only fastest on any row"
+    none = "No engine is the sole fastest on any row"
     open_ = [
         *([plural(found.tied, "tie")] if found.tied else []),
         *([f"{found.unsettled} not settled"] * (found.unsettled > 0)),
@@ -165,9 +165,9 @@ def _allocation_free(rows: Sequence[Row]) -> str:
 
 
 def _contract(promises: Sequence[Verdict]) -> str:
-    """Promises kept, of all that were judged."""
+    """Promises kept, of all that were judged: `3 of 4`."""
     judged = [p for p in promises if p.verdict != "not measured"]
     if not judged:
         return "not measured"
     kept = sum(p.verdict == "kept" for p in judged)
-    return f"{kept} of {len(judged)} kept"
+    return f"{kept} of {len(judged)}"

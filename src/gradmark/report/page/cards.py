@@ -64,21 +64,23 @@ def _rows(material: Material) -> Card:
 
 
 def _contract(promises: Sequence[Verdict], own: str) -> Card:
-    """Of the reader's engine and its variants; the others only stand beside it."""
-    ours = [p for p in promises if is_own(p.engine, own)]
+    """Of the reader's engine. What its variants break is said; the others only stand beside it in the matrix."""
+    ours = [p for p in promises if p.engine == own]
     judged = [p for p in ours if p.verdict != "not measured"]
     if not judged:
         return _card("Contract", "none", "not measured", "`gradmark contract` measures what it needs.", "verdicts")
     kept = [p for p in judged if p.verdict == "kept"]
-    broken = [p for p in judged if p.verdict == "broken"]
-    engines = listed(list(dict.fromkeys(one_line(p.engine) for p in judged)))
-    text = f"{engines}: {len(kept)} of {plural(len(ours), 'promise')} kept"
+    broken = [one_line(p.claim) for p in judged if p.verdict == "broken"]
+    text = f"{one_line(own)} keeps {len(kept)} of {plural(len(ours), 'promise')}"
+    variants = [
+        one_line(p.engine) for p in promises if p.engine != own and is_own(p.engine, own) and p.verdict == "broken"
+    ]
+    beside = f" Broken by {listed(list(dict.fromkeys(variants)))}: {len(variants)}." if variants else ""
     if broken:
-        names = [f"{one_line(p.engine)}: {one_line(p.claim)}" for p in broken]
-        return _card("Contract", "bad", "broken", f"{text}; broken: {some(names, 1)}.", "verdicts")
+        return _card("Contract", "bad", "broken", f"{text}; broken: {some(broken, 1)}.{beside}", "verdicts")
     if len(kept) < len(ours):
-        return _card("Contract", "doubt", "undecided", f"{text}; the others are undecided.", "verdicts")
-    return _card("Contract", "good", "kept", f"{text}.", "verdicts")
+        return _card("Contract", "doubt", "undecided", f"{text}; the others are undecided.{beside}", "verdicts")
+    return _card("Contract", "good", "kept", f"{text}.{beside}", "verdicts")
 
 
 def _gradients(material: Material) -> Card:

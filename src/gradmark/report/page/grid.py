@@ -25,7 +25,10 @@ SUITE = Column(key="suite", title="suite", rank=SHOWN_RANK + 1)
 
 
 # Where a row stands; after the total.
-MARKS = f"{TO_FASTEST}: {FASTEST} the fastest; {TIED} tied with the fastest; {UNSETTLED} not told from the fastest yet"
+MARKS = (
+    f"{TO_FASTEST}: {FASTEST} the fastest; {TIED} tied with the fastest; {UNSETTLED} not settled: too few processes to "
+    "tell"
+)
 STANDING = Column(key="times_fastest", title=TO_FASTEST, rank=0)
 
 

@@ -86,9 +86,9 @@ def _beside(kind: str, tables: Sequence[OperatorTable], material: Material) -> H
         corner="operator",
         heads=[table.engine for table in tables],
         rows=rows,
-        notes=[f"{whole} together, and how many times what the operator adds on the fastest engine. {tables[0].note}"],
+        notes=[f"{whole.capitalize()} together, and as a multiple of the fastest engine's. {tables[0].note}"],
         engines=[material.engines.index(table.engine) for table in tables],
-        key=("the fastest", "100 times as slow"),
+        key=("fastest", "100 times as slow"),
     )
 
 
@@ -122,7 +122,7 @@ def _operators(table: OperatorTable, engine: int) -> Heat:
         rows=rows,
         notes=[table.note],
         engine=engine,
-        key=("the cheapest of its column", "the dearest; a thousandth of it or less is cold"),
+        key=("cheapest in its column", "most expensive"),
     )
 
 
@@ -167,7 +167,7 @@ def side_by_side(material: Material) -> Heat | None:
         heads=[one_line(engine) for engine in engines],
         rows=rows,
         engines=[_of(material, engine) for engine in engines],
-        key=("the fastest", "100 times as slow, or more"),
+        key=("fastest", "100 times as slow, or more"),
         notes=[*LEGEND[:2], mean or "No workload has a time on every engine, so there is no mean."],
     )
 

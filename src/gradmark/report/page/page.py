@@ -44,6 +44,7 @@ class Growth(Record, frozen=True, kw_only=True):
 class Transcript(Record, frozen=True, kw_only=True):
     """What was said to a program that failed, and what it answered."""
 
+    cell: int
     place: str
     message: str
     lines: list[str]
@@ -102,6 +103,7 @@ def page(runs: Sequence[Run], gate: Verdict | None = None, own: Sequence[Hypothe
         grid=grid.grid(material),
         transcripts=[
             Transcript(
+                cell=entry.place,
                 place=entry.row.place,
                 message=entry.row.message,
                 lines=[one_line(line) for line in entry.measurement.transcript],

@@ -254,10 +254,14 @@ def test_nothing_is_wider_than_the_screen(opened: Open, width: int) -> None:
     assert page.locator("#count").text_content() == "8 of 17 rows"
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
-def test_axe_finds_nothing_serious(opened: Open, width: int, scheme: str) -> None:
+@pytest.mark.parametrize(("run", "width", "scheme"), [("written", 400, "dark"), ("written_recorded", 1280, "light")])
+def test_axe_finds_nothing_serious(
+    opened: Open, request: pytest.FixtureRequest, run: str, width: int, scheme: str
+) -> None:
     axe = pytest.importorskip("axe_playwright_python.base", reason="axe-playwright-python is not installed")
-    page = opened(width, scheme)
+    page = opened(width, scheme, address=request.getfixturevalue(run))
+    page.locator("p.save").first.wait_for()
+    page.evaluate("toggle(grid, document.querySelector('#grid tbody th button'))")
     page.evaluate("drawAll()")
     page.add_style_tag(content="section { content-visibility: visible !important }")  # all of it is judged
     page.evaluate(axe.AXE_FILE_PATH.read_text())

@@ -35,7 +35,7 @@ def test_cards_of_a_good_run(make: Any) -> None:
     gate = Verdict(claim="g", verdict="kept", evidence=["against gradmark-baseline.json: 9 pass", "more"])
     assert said(*rows, make=make, promises=promises, gate=gate) == [
         ("Rows", "good", "Timed: 4 of 4 rows."),
-        ("Contract", "good", "tapegrad: 1 of 1 promise kept."),
+        ("Contract", "good", "tapegrad keeps 1 of 1 promise."),
         ("Gradients", "good", "All 4 gradients are within their tolerance; the least exact has 16.0 digits "
          "(poly/n=10 on tapegrad)."),
         ("Allocations", "good", "None in steady state on 4 of 4 rows."),
@@ -56,12 +56,13 @@ def test_cards_of_a_bad_run(make: Any) -> None:
         "wrong-gradient", cell=make.cell("tree"), accuracy=Accuracy(reference="r", relative_error=1.0, tolerance=1e-9)
     )
     promises = [
-        Verdict(claim="c", verdict="broken", evidence=["e"], engine="tapegrad:jit"),
+        Verdict(claim="c", verdict="broken", evidence=["e"], engine="tapegrad"),
         Verdict(claim="d", verdict="kept", evidence=["e"], engine="tapegrad"),
+        Verdict(claim="d", verdict="broken", evidence=["e"], engine="tapegrad:jit"),
         Verdict(claim="c", verdict="broken", evidence=["e"], engine="jax"),
     ]
     found = {title: (state, text) for title, state, text in said(*rows, wrong, make=make, promises=promises)}
-    assert found["Contract"] == ("bad", "tapegrad:jit and tapegrad: 1 of 2 promises kept; broken: tapegrad:jit: c.")
+    assert found["Contract"] == ("bad", "tapegrad keeps 1 of 2 promises; broken: c. Broken by tapegrad:jit: 1.")
     assert found["Gradients"] == ("bad", "1 of 5 gradients wrong: tree/n=10 on tapegrad.")
     assert found["Allocations"] == (
         "doubt",
@@ -102,4 +103,4 @@ def test_what_others_break_is_not_the_verdict(make: Any) -> None:
         Verdict(claim="c", verdict="broken", evidence=["e"], engine="jax"),
     ]
     rows = [make.measurement(make.cell(engine=engine)) for engine in ("tapegrad", "jax")]
-    assert ("Contract", "good", "tapegrad: 1 of 1 promise kept.") in said(*rows, make=make, promises=promises)
+    assert ("Contract", "good", "tapegrad keeps 1 of 1 promise.") in said(*rows, make=make, promises=promises)

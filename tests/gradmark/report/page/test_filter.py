@@ -195,3 +195,27 @@ def test_dots_are_the_ratios_of_the_terminal(opened: Open, written_recorded: str
         place, _, ratio = text.rpartition(": ")
         engine, _, task = place.partition(" on ")
         assert ratio == f"{by_hand[task, engine].rstrip('?')} × manual"
+
+
+def test_rows_without_rivals_are_won_by_nobody(opened: Open, several: Run) -> None:
+    """Two engines have four sizes and two operators in common; the other rows are of one."""
+    page = opened(plots=False)
+    found = model(several)
+    assert "of 7 rows" in found.sentence
+    page.evaluate("apply()")
+    assert (page.locator("#sentence").text_content(), standings(page)) == (found.sentence, numbers_of(found))
+    only(page, "tapegrad")
+    assert page.locator("#sentence").text_content() == found.sentence.replace("16 times", "9 times")
+    page.fill("#find", "bare")
+    assert page.locator("#sentence").text_content() == "tapegrad was timed on 1 row. The time is steady."
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_a_link_leads_to_its_section_though_plots_are_drawn_on_the_way(
+    opened: Open, written_recorded: str, width: int
+) -> None:
+    page = opened(width, address=written_recorded)
+    page.locator("nav a", has_text="Roofline").click()
+    page.wait_for_timeout(1800)
+    assert page.url.endswith("#roofline")
+    assert 0 <= page.evaluate("document.getElementById('roofline').getBoundingClientRect().top") < 200

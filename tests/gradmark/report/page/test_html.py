@@ -54,3 +54,12 @@ def test_data_is_the_charts(several: Run) -> None:
 
 def test_a_page_of_one_row_is_small(make: Any) -> None:
     assert len(render(page([make.run(make.measurement())])).encode()) < 120_000
+
+
+def test_published_rows_are_known_to_the_filter(make: Any) -> None:
+    kmeans = {"suite": "literature", "n": None, "params": {"k": 10, "n": 1000, "d": 8}}
+    engines = ("tapegrad", "jax")
+    cells = [make.cell("poly", "jax"), *(make.cell("kmeans", engine, **kmeans) for engine in engines)]
+    text = render(page([make.run(*map(make.measurement, cells))]))
+    assert '<div data-t="1">\n<h3>kmeans/k=10/n=1000/d=8</h3>' in text
+    assert re.findall(r'<span class="pair" data-e="(\d)">(\w+) <b>', text) == [("0", "jax"), ("1", "tapegrad")]

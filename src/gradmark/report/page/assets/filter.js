@@ -87,12 +87,23 @@ function readAddress() {
   return section;
 }
 
-function goTo(section) {
+// What lies between is laid out only when it comes near, and moves the goal: look again, unless the reader has gone on.
+let goal = null;
+const MOST_TRIES = 10;
+async function goTo(section) {
   const target = document.getElementById(section);
-  target?.scrollIntoView();
-  if (target && !target.hasAttribute("tabindex")) target.setAttribute("tabindex", "-1");
-  target?.focus({ preventScroll: true });
+  if (!target) return;
+  goal = target;
+  if (!target.hasAttribute("tabindex")) target.setAttribute("tabindex", "-1");
+  target.focus({ preventScroll: true });
+  for (let tries = 0; goal === target && tries < MOST_TRIES; tries++) {
+    const before = target.getBoundingClientRect().top;
+    target.scrollIntoView();
+    if (tries && Math.abs(target.getBoundingClientRect().top - before) < 1) break;
+    await later(150);
+  }
 }
+for (const kind of ["wheel", "touchstart", "keydown", "pointerdown"]) addEventListener(kind, () => (goal = null), { passive: true });
 
 const changed = () => { apply(); remember(); };
 for (const control of [...Object.values(controls), ...boxes]) control?.addEventListener("input", changed);
@@ -110,7 +121,7 @@ document.getElementById("by-engine").addEventListener("click", (event) => {
 });
 document.addEventListener("click", (event) => {
   const link = event.target.closest('a[href^="#"]');
-  if (!link || !filter.active() && !Object.keys(more).length) return;
+  if (!link) return;
   event.preventDefault();
   const section = link.getAttribute("href").slice(1);
   history.pushState(null, "", address(section));

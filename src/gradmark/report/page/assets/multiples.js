@@ -23,6 +23,12 @@ function smallPlot(view) {
   return svg;
 }
 
+// Where levels begin: the runs, with their commits.
+function beganText(view) {
+  const began = view.series.filter((one) => one.style === "change").flatMap((one) => one.x.map((value) => view.x.names[value]));
+  return began.length ? `; new level at ${listed(began)}` : "";
+}
+
 function changeText({ change = 1 }) {
   return change >= 1e9 ? "no longer 0" : change < 1.005 ? "unchanged" : `${timesText(change)} ×`;
 }
@@ -39,7 +45,7 @@ function setUpMultiples(figure) {
     place.replaceChildren(...shown.map((view) => {
       const one = element("button", "", "multiple");
       one.type = "button";
-      one.append(element("span", view.keys.join(", "), "name"), smallPlot(filled(view)), element("span", `${view.summary.split(". ")[0].replace(/\.$/, "")} (${changeText(view)})`, "caption"));
+      one.append(element("span", view.keys.join(", "), "name"), smallPlot(filled(view)), element("span", `${view.summary.split(". ")[0].replace(/\.$/, "")} (${changeText(view)})${beganText(view)}`, "caption"));
       one.addEventListener("click", () => {
         if (!history.paint) setUp(history, charts["history-chart"]);
         all("select[data-level]", history).forEach((select, level) => { select.value = view.keys[level]; history.choose(level + 1); });

@@ -15,23 +15,25 @@ function timesText(ratio) {
 
 const mean = (numbers) => Math.exp(numbers.reduce((sum, one) => sum + Math.log(one), 0) / numbers.length);
 
-// The rows that have standings, as lists of cells.
+// Where an engine has no rival it wins nothing; one that is hidden is a rival all the same.
+const rivals = index.cells.reduce((counts, cell) => (cell.place ? counts.set(cell.task, (counts.get(cell.task) ?? 0) + 1) : counts), new Map());
+const group = (cells, key) => cells.reduce((groups, cell) => groups.set(cell[key], [...(groups.get(cell[key]) ?? []), cell]), new Map());
+
+// What tally.py calls a contest: the rows with their standings, and what each engine was asked for.
 function contest() {
-  const rows = new Map();
-  index.cells.forEach((cell, at) => {
-    if (filter.shown[at] && cell.place) rows.set(cell.task, [...(rows.get(cell.task) ?? []), cell]);
-  });
-  const found = [...rows.values()];
-  const planned = new Map();
-  index.cells.forEach((cell, at) => { if (filter.shown[at]) planned.set(cell.competitor, [...(planned.get(cell.competitor) ?? []), cell]); });
-  const own = new Map([...planned].map(([name, cells]) => [name, cells.filter((cell) => cell.place)]));
-  const enough = [...own].filter(([, cells]) => cells.length && cells.length >= LEAST_SHARE * found.length).map(([name]) => name);
-  const common = found.filter((row) => row.length > 1 && enough.length && enough.every((name) => row.some((cell) => cell.competitor === name)));
-  return { rows: found, planned, own, common };
+  const shown = index.cells.filter((_, at) => filter.shown[at]);
+  const placed = shown.filter((cell) => cell.place);
+  const rows = [...group(placed.filter((cell) => rivals.get(cell.task) > 1), "task").values()];
+  const planned = group(shown, "competitor");
+  const own = new Map([...planned.keys()].map((name) => [name, rows.flatMap((row) => row.filter((cell) => cell.competitor === name))]));
+  const enough = [...own].filter(([, cells]) => cells.length && cells.length >= LEAST_SHARE * rows.length).map(([name]) => name);
+  const common = rows.filter((row) => enough.length && enough.every((name) => row.some((cell) => cell.competitor === name)));
+  return { rows, placed, planned, own, common };
 }
 
-function numbersOf(name, { planned, own, common }) {
+function numbersOf(name, { placed, planned, own, common }) {
   const cells = own.get(name) ?? [];
+  const timed = placed.filter((cell) => cell.competitor === name);
   const of = (row) => row.find((cell) => cell.competitor === name);
   const ratios = common.map((row) => of(row)?.place.ratio);
   const peaks = common.filter((row) => row.some((cell) => cell.place.peak)).map((row) => {
@@ -40,7 +42,7 @@ function numbersOf(name, { planned, own, common }) {
   });
   // As Python: a row without this engine's peak leaves no mean, and neither does a row in which nobody has one.
   const whole = (some) => some.length === common.length && some.length && some.every((one) => one > 0);
-  const digits = cells.map((cell) => cell.place.digits).filter((one) => one !== undefined);
+  const digits = timed.map((cell) => cell.place.digits).filter((one) => one !== undefined);
   const counted = (planned.get(name) ?? []).filter((cell) => cell.status === "ok" && cell.allocations !== undefined);
   const marks = (mark) => cells.filter((cell) => cell.place.mark === mark).length;
   return [
@@ -48,14 +50,14 @@ function numbersOf(name, { planned, own, common }) {
     whole(peaks) ? timesText(mean(peaks)) : "n/a",
     digits.length ? Math.min(...digits).toFixed(1) : "n/a",
     counted.length ? `${counted.filter((cell) => cell.allocations <= 0).length} of ${counted.length}` : "n/a",
-    `${cells.length} of ${(planned.get(name) ?? []).length}`,
+    `${timed.length} of ${(planned.get(name) ?? []).length}`,
   ].map(String);
 }
 
-function winnersText({ rows, own }) {
-  if (!rows.some((row) => row.length > 1)) {
-    const timed = [...own].filter(([, cells]) => cells.length);
-    if (timed.length === 1) return `${index.competitors[timed[0][0]]} was timed on ${plural(rows.length, "row")}.`;
+function winnersText({ rows, placed, own }) {
+  if (!rows.length) {
+    const timed = [...group(placed, "competitor").keys()];
+    if (timed.length === 1) return `${index.competitors[timed[0]]} was timed on ${plural(placed.length, "row")}.`;
     return timed.length ? `${plural(timed.length, "engine")} were timed, no two on the same row.` : "";
   }
   const won = (cells) => cells.filter((cell) => cell.place.mark === "◀").length;
@@ -67,7 +69,7 @@ function winnersText({ rows, own }) {
   const undecided = rows.filter((row) => row.some((cell) => "=?".includes(cell.place.mark || "-")));
   const tied = undecided.filter((row) => row.every((cell) => cell.place.mark !== "?")).length;
   const open = [...(tied ? [plural(tied, "tie")] : []), ...(undecided.length > tied ? [`${undecided.length - tied} not settled`] : [])];
-  return `${[winners.length ? listed(parts) : "No engine is the only fastest on any row", ...(open.length ? [listed(open)] : [])].join("; ")}.`;
+  return `${[winners.length ? listed(parts) : "No engine is the sole fastest on any row", ...(open.length ? [listed(open)] : [])].join("; ")}.`;
 }
 
 function unsteadyText() {
@@ -83,13 +85,13 @@ function unsteadyText() {
 
 function meansText({ rows, common }) {
   if (common.length) return `× fastest and peak memory: geometric means over the ${plural(common.length, "row")} that all engines with a mean have.`;
-  if (rows.some((row) => row.length > 1)) return "No row has a time on every engine, so there are no means. Choose a suite, or fewer engines.";
+  if (rows.length) return "No row has a time on every engine, so there are no means. Choose a suite, or fewer engines.";
   return "";
 }
 
 function showOverview() {
   const found = contest();
-  const hides = filter.engines && found.rows.length;
+  const hides = filter.engines && found.rows.length > 0;
   document.getElementById("sentence").textContent = [winnersText(found), unsteadyText()].filter(Boolean).join(" ") || "The filter leaves no time.";
   const note = document.getElementById("means");
   if (note) note.textContent = [meansText(found), hides ? "× fastest, marks and ties are against all engines of the run, hidden ones too." : ""].filter(Boolean).join(" ");

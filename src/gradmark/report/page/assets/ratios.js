@@ -28,7 +28,7 @@ function ratiosOf(baseline) {
   }).filter((one) => one.points.length);
 }
 
-const MARKED = { "◀": "the fastest", "=": "tied with the fastest", "?": "not told from the fastest yet" };
+const MARKED = { "◀": "the fastest", "=": "tied with the fastest", "?": "not settled: too few processes to tell it from the fastest" };
 function ratioText({ task }, { name, cell, ratio, low, high }, baseline) {
   const of = baseline === FASTEST ? "the fastest" : baseline;
   return [
@@ -57,10 +57,13 @@ function drawRatios(figure) {
   const [low, high] = endsOf([...values, 1], true);
   const left = narrow ? 8 : Math.min(250, Math.max(...shown.map(({ task }) => widthOf(shortened(task, 34)))) + 16);
   const right = width - 16;
-  const top = 8;
+  const above = shown.length > 15;
+  const top = above ? 24 : 8;
   const bottom = top + each * shown.length;
   const x = axisOf({ log: true, low, high, unit: "ratio", title: `× ${baseline}` }, left, right, narrow ? 4 : 9);
   frame(svg, { left, top, right, bottom }, x, { ticks: [], title: "" });
+  // The axis once more above, where the one below is out of sight.
+  if (above) for (const { value, text } of x.ticks) el("text", { class: "tick", x: x.at(value), y: top - 7, "text-anchor": "middle" }, svg, text);
   el("line", { class: "base", x1: x.at(1), x2: x.at(1), y1: top, y2: bottom }, svg);
   const engines = new Map();
   shown.forEach((row, at) => {

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy
 
-from tapegrad.compile import convolution, llvm, products
+from tapegrad.compile import convolution, llvm, maths, products
 from tapegrad.compile.calling import Entry, Leaf, Result
 from tapegrad.compile.elementary import Writer
 from tapegrad.compile.fusion import Fusion, Group, is_splat, view_of
@@ -52,6 +52,7 @@ class Report:
     temporary_bytes: int
     code_bytes: int
     compile_seconds: float
+    vector_maths: str  # where its exp, log and their kin come from: "libmvec", "own", "one lane at a time", or several
 
 
 def planned(nodes: list[Node], lives: dict[int, tuple[int, int]], start: int) -> tuple[dict[int, int], int]:
@@ -182,8 +183,9 @@ class Executable:
                     self.stored[id(base)] = base
         if segment is not None:
             names.append(self._close(segment, texts, len(names)))
-        self.code = None
+        self.code, self.vector_maths = None, ""
         if names:
+            self.vector_maths = maths.sources_of(definitions)
             text = "".join(definitions.values()) + "".join(texts)
             self.text = text
             self.code = llvm.compiled(text, optimise=2, passes=1)
@@ -412,4 +414,5 @@ class Executable:
             temporary_bytes=self.arena.nbytes,
             code_bytes=0 if self.code is None else self.code.nbytes,
             compile_seconds=0.0 if self.code is None else self.code.seconds,
+            vector_maths=self.vector_maths,
         )

@@ -230,8 +230,8 @@ class StagingNamespace(Staging):
                 return self.reshape(both, kept if keepdims else left)
         axes = tuple([k for k in axes if node.shape[k] != 1])
         if node.op == "transpose" and axes:  # along the axes as they lie in memory
-            inner = self.reduced(name, Symbol(node.operands[0]), tuple([node.settings[k] for k in axes]), True)
-            return self.reshape(self.transpose(inner, node.settings), kept if keepdims else left)
+            lying = self.reduced(name, Symbol(node.operands[0]), tuple([node.settings[k] for k in axes]), True)
+            return self.reshape(self.transpose(lying, node.settings), kept if keepdims else left)
         number = number_of(node)
         if number is not None and node.dtype.kind == "f":
             count = math.prod([node.shape[k] for k in axes]) if name == "sum" else 1

@@ -282,7 +282,7 @@ class Executable:
                 self.memory[id(node)] = numpy.ascontiguousarray(node.settings)
             elif node.op == "arange":
                 self.memory[id(node)] = numpy.asarray(computed(node.op, node.settings, []), node.dtype)
-            elif is_splat(node):
+            elif is_splat(node) and (id(node) in self.slots or not node.shape):
                 self.memory[id(node)] = self._splat(node)
         for node in self.stored.values():
             if id(node) in self.memory and id(node) in self.slots:

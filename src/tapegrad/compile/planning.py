@@ -15,7 +15,7 @@ from tapegrad.compile.symbol import Node
 ALIGNED = 64
 # The order is chosen by looking at all groups that are ready, for each that is executed.
 MOST_ORDERED = 500
-# An order that needs less than this of the other's memory is taken; else what belongs together stays so.
+# An order that needs less than this of the other's memory on average is taken; else what belongs together stays so.
 WORTH_REORDERING = 0.95
 # Less is not worth an address that must be noted in each call.
 LEAST_LENT = 1 << 16
@@ -42,18 +42,18 @@ class Traffic:
     kept: set[int]  # by identity, what stays to the end or is nobody's to free
 
 
-def peak(order: Sequence[int], traffic: Traffic) -> int:
-    """The most memory that is in use at a time."""
+def use(order: Sequence[int], traffic: Traffic) -> tuple[int, int]:
+    """The most memory that is in use at a time, and its sum over all groups."""
     readers = counted(traffic)
-    now = most = 0
+    now = most = whole = 0
     for place in order:
         now += sum(nbytes(node) for node in traffic.written[place] if id(node) not in traffic.kept)
-        most = max(most, now)
+        most, whole = max(most, now), whole + now
         for node in traffic.read[place]:
             readers[id(node)] -= 1
             if not readers[id(node)] and id(node) not in traffic.kept:
                 now -= nbytes(node)
-    return most
+    return most, whole
 
 
 def counted(traffic: Traffic) -> dict[int, int]:
@@ -68,7 +68,8 @@ def counted(traffic: Traffic) -> dict[int, int]:
 def frugal(groups: list[Group], traffic: Traffic) -> list[Group]:
     """The groups in an order in which they need less memory at a time; as they are if none is found.
 
-    Of the groups that are ready, the one that frees the most, net of what it leaves in memory."""
+    What is ready is executed as it comes, but first whatever frees more than it leaves in memory. Results count as
+    what is left: while they are not written, other arrays may lie there."""
     if len(groups) > MOST_ORDERED:
         return groups
     readers = counted(traffic)
@@ -78,18 +79,18 @@ def frugal(groups: list[Group], traffic: Traffic) -> list[Group]:
 
     def growth(place: int) -> int:
         freed = [node for node in traffic.read[place] if readers[id(node)] == 1 and id(node) not in traffic.kept]
-        left = [node for node in traffic.written[place] if id(node) not in traffic.kept]
-        return sum(map(nbytes, left)) - sum(map(nbytes, freed))
+        return sum(map(nbytes, traffic.written[place])) - sum(map(nbytes, freed))
 
     while waiting:
         ready = [place for place in waiting if groups[place].needs <= done]
-        best = min(ready, key=lambda place: (growth(place), place))
+        best = min(ready, key=lambda place: (growth(place) > 0, place))
         waiting.remove(best)
         order.append(best)
         done.add(groups[best].number)
         for node in traffic.read[best]:
             readers[id(node)] -= 1
-    if peak(order, traffic) > WORTH_REORDERING * peak(range(len(groups)), traffic):
+    (most, whole), (most_before, whole_before) = use(order, traffic), use(range(len(groups)), traffic)
+    if most > most_before or whole > WORTH_REORDERING * whole_before:
         return groups
     return [groups[place] for place in order]
 
@@ -122,7 +123,7 @@ class Region:
                 if at + box.size <= begin:
                     break
                 at = max(at, end)
-        return at if self.size is None or at + box.size <= self.size else None
+        return at if self.size is None or at + exact_bytes(box.nodes[0]) <= self.size else None
 
     def take(self, box: Box, at: int) -> None:
         """Puts a box there."""

@@ -50,6 +50,8 @@ class Report:
     convolutions: int
     interpreted: list[str]  # the operations that NumPy executes
     temporary_bytes: int
+    read_bytes: int  # of arrays, in each call; an array that several kernels read counts for each
+    written_bytes: int
     code_bytes: int
     compile_seconds: float
     vector_maths: str  # where its exp, log and their kin come from: "libmvec", "own", "one lane at a time", or several
@@ -138,7 +140,7 @@ class Executable:
 
     def _traffic(self, roots: list[Node]) -> planning.Traffic:
         """What groups write and read in memory."""
-        written = [[node for node in group.nodes if id(node) in self.stored] for group in self.groups]
+        written = [self._written(group) for group in self.groups]
         read = []
         for group in self.groups:
             bases = [self._memory_of(x) for node in group.nodes for x in node.operands]
@@ -146,6 +148,18 @@ class Executable:
         known = {id(node) for nodes in written for node in nodes}
         ours = {id(self._memory_of(root)) for root in roots}
         return planning.Traffic(written, read, ours | {id(x) for nodes in read for x in nodes if id(x) not in known})
+
+    def _read(self) -> list[tuple[Node, Node]]:
+        """What each group reads: the node, and the one whose memory that is, which may be larger or smaller."""
+        pairs = []
+        for group in self.groups:
+            outside = {id(x): x for node in group.nodes for x in node.operands if id(x) not in group.members}
+            known = [(x, self._memory_of(x)) for x in outside.values() if x.op != "arange" and not is_splat(x)]
+            pairs += [(x, base) for x, base in known if id(base) not in group.members]
+        return pairs
+
+    def _written(self, group: Group) -> list[Node]:
+        return [node for node in group.nodes if id(node) in self.stored]
 
     # ---- what is compiled
 
@@ -425,6 +439,8 @@ class Executable:
             convolutions=self.counts["convolutions"],
             interpreted=[step.node.op for step in self.steps if step.node is not None],
             temporary_bytes=self.arena.nbytes,
+            read_bytes=sum(min(map(planning.exact_bytes, pair)) for pair in self._read()),
+            written_bytes=sum(planning.exact_bytes(x) for group in self.groups for x in self._written(group)),
             code_bytes=0 if self.code is None else self.code.nbytes,
             compile_seconds=0.0 if self.code is None else self.code.seconds,
             vector_maths=self.vector_maths,

@@ -338,3 +338,13 @@ def test_sums_of_transposed_arrays_are_taken_where_they_lie():
     for axes, keepdims in ((0, False), ((0, 1), True), (-1, True)):
         summed = functools.partial(tensor.sum, axis=axes, keepdims=keepdims)
         agree(lambda x, f=summed: f(tensor.transpose(x, (2, 0, 1))), x)
+
+
+def test_bytes_read_and_written_are_reported():
+    x, w = drawn(100), drawn(7, 100)
+    chain = tapegrad.jit(tapegrad.value_and_grad(lambda x: (tensor.tanh(x) * x).sum())).report(x)
+    assert (chain.read_bytes, chain.written_bytes) == (400, 4 + 400)  # one pass: the value and the gradient
+    product = tapegrad.jit(lambda w, x: tensor.tanh(w @ x)).report(w, x)
+    assert (product.read_bytes, product.written_bytes) == (7 * 400 + 400 + 28, 28 + 28)
+    repeated = tapegrad.jit(lambda w, x: w + x).report(w, x)
+    assert (repeated.read_bytes, repeated.written_bytes) == (7 * 400 + 400, 7 * 400)

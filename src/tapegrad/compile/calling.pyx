@@ -59,8 +59,10 @@ cdef class Result:
     cdef Py_ssize_t slot
     cdef size_t number
     cdef bint single
+    cdef tuple guests  # what lies in the array until it is written: slots, and how far behind its start
 
-    def __init__(self, object dtype, object shape, Py_ssize_t slot, size_t number):
+    def __init__(self, object dtype, object shape, Py_ssize_t slot, size_t number, tuple guests):
+        self.guests = guests
         self.dtype, self.shape, self.slot, self.number = dtype, shape, slot, number
         self.single = dtype.itemsize == 4
 
@@ -161,6 +163,8 @@ cdef class Entry:
                 return None
             array = EMPTY(result.shape, result.dtype)
             self.table[result.slot] = (<tapegrad_array *><PyObject *>array).data
+            for slot, place in result.guests:
+                self.table[<Py_ssize_t>slot] = (<tapegrad_array *><PyObject *>array).data + <Py_ssize_t>place
             return array
         if type(like) is tuple:
             return [self.made(part) for part in <tuple>like]

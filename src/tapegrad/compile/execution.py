@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy
 
-from tapegrad.compile import convolution, llvm, products
+from tapegrad.compile import convolution, llvm, maths, planning, products
 from tapegrad.compile.calling import Entry, Leaf, Result
 from tapegrad.compile.elementary import Writer
 from tapegrad.compile.fusion import Fusion, Group, is_splat, view_of
@@ -52,29 +52,11 @@ class Report:
     convolutions: int
     interpreted: list[str]  # the operations that NumPy executes
     temporary_bytes: int
+    read_bytes: int  # of arrays, in each call; an array that several kernels read counts for each
+    written_bytes: int
     code_bytes: int
     compile_seconds: float
-
-
-def planned(nodes: list[Node], lives: dict[int, tuple[int, int]], start: int) -> tuple[dict[int, int], int]:
-    """Where temporary arrays lie, and how many bytes they take: two lie in the same place if they are never needed at
-    the same time. The largest are placed first, each at the lowest place that is free for its whole life."""
-    offsets: dict[int, int] = {}
-    placed: list[tuple[int, int, tuple[int, int]]] = []
-    total = start
-    for node in sorted(nodes, key=lambda node: -math.prod(node.shape) * node.dtype.itemsize):
-        size = -(-max(math.prod(node.shape) * node.dtype.itemsize, 1) // ALIGNED) * ALIGNED
-        first, last = lives[id(node)]
-        at = start
-        for begin, end, (born, gone) in sorted(placed):
-            if born <= last and first <= gone:
-                if at + size <= begin:
-                    break
-                at = max(at, end)
-        offsets[id(node)] = at
-        placed.append((at, at + size, (first, last)))
-        total = max(total, at + size)
-    return offsets, total
+    vector_maths: str  # where its exp, log and their kin come from: "libmvec", "own", "one lane at a time", or several
 
 
 def own_memory(outputs: list[Node]) -> list[Node]:
@@ -120,10 +102,12 @@ def graph_of(nodes: list[Node], function: TracedFunction) -> Graph:
 
 
 class Executable:
-    """A traced function, ready to be called."""
+    """A traced function, ready to be called. lend: whether temporary arrays may lie in results that are not written
+    yet; then whoever calls the code itself must note their addresses."""
 
-    def __init__(self, function: TracedFunction):
+    def __init__(self, function: TracedFunction, lend: bool = False):
         self.function = function
+        self.lend = lend
         self.lock = threading.Lock()  # its temporary arrays are there once
         function.outputs = own_memory(function.outputs)
         conditions = [node for node, _ in function.checks]
@@ -132,6 +116,7 @@ class Executable:
         self.fusion = Fusion(self.nodes)
         self.groups = self.fusion.ordered()
         self._find_stored([*function.outputs, *conditions])
+        self.groups = planning.frugal(self.groups, self._traffic([*function.outputs, *conditions]))
         self._compile()
         self._lay_out(function.outputs)
 
@@ -155,12 +140,36 @@ class Executable:
             x = x.operands[0]
         return x
 
+    def _traffic(self, roots: list[Node]) -> planning.Traffic:
+        """What groups write and read in memory."""
+        written = [self._written(group) for group in self.groups]
+        read = []
+        for group in self.groups:
+            bases = [self._memory_of(x) for node in group.nodes for x in node.operands]
+            read.append(list({id(x): x for x in bases if id(x) not in group.members}.values()))
+        known = {id(node) for nodes in written for node in nodes}
+        ours = {id(self._memory_of(root)) for root in roots}
+        return planning.Traffic(written, read, ours | {id(x) for nodes in read for x in nodes if id(x) not in known})
+
+    def _read(self) -> list[tuple[Node, Node]]:
+        """What each group reads: the node, and the one whose memory that is, which may be larger or smaller."""
+        pairs = []
+        for group in self.groups:
+            outside = {id(x): x for node in group.nodes for x in node.operands if id(x) not in group.members}
+            known = [(x, self._memory_of(x)) for x in outside.values() if x.op != "arange" and not is_splat(x)]
+            pairs += [(x, base) for x, base in known if id(base) not in group.members]
+        return pairs
+
+    def _written(self, group: Group) -> list[Node]:
+        return [node for node in group.nodes if id(node) in self.stored]
+
     # ---- what is compiled
 
     def _compile(self) -> None:
         self.steps: list[Step] = []
         self.slots: dict[int, int] = {}  # the place of a node's address in the table
         self.scratch = 0
+        self.over: list[tuple[Node, Node]] = []
         self.counts = {"kernels": 0, "products": 0, "convolutions": 0}
         self.loops: dict[int, Repeating] = {}
         texts: list[str] = []
@@ -190,8 +199,9 @@ class Executable:
                     self.stored[id(base)] = base
         if segment is not None:
             names.append(self._close(segment, texts, len(names)))
-        self.code = None
+        self.code, self.vector_maths = None, ""
         if names:
+            self.vector_maths = maths.sources_of(definitions)
             text = "".join(definitions.values()) + "".join(texts)
             self.text = text
             self.code = llvm.compiled(text, optimise=2, passes=1)
@@ -225,6 +235,7 @@ class Executable:
                 return False
             texts.append(loop.text)
             definitions |= loop.definitions
+            self.over += loop.over
             given = ", ".join(f"ptr {pointer(node)}" for node in loop.arrays)
             scratch = writer.put("load ptr, ptr %table")
             comma = ", " if given else ""
@@ -284,14 +295,21 @@ class Executable:
             if id(node) not in self.given and node.operands and not is_splat(node) and not self._is_interpreted(node)
         ]
         scratch = -(-self.scratch // ALIGNED) * ALIGNED
-        offsets, total = planned(temporary, self._lives(outputs), scratch)
+        results = [base for base in self._results(outputs) if id(base) in self.slots] if self.lend else []
+        plan = planning.planned(temporary, results, self._lives(outputs), self.over, len(self.groups))
+        total = scratch + plan.total
         self.arena = numpy.zeros(total + ALIGNED, numpy.uint8)
         start = -self.arena.ctypes.data % ALIGNED
         self.table = numpy.zeros(len(self.slots) + 2, numpy.uintp)
         self.table[0] = self.arena.ctypes.data + start
         self.memory: dict[int, Array] = {}  # of what stays where it is
+        self.guests: dict[int, list[tuple[Node, int]]] = {}  # of each result, what lies in it and where
         for node in temporary:
-            at = start + offsets[id(node)]
+            host, place = plan.places[id(node)]
+            if host is not None:
+                self.guests.setdefault(id(host), []).append((node, place))
+                continue
+            at = start + scratch + place
             size = math.prod(node.shape) * node.dtype.itemsize
             self.memory[id(node)] = self.arena[at : at + size].view(node.dtype).reshape(node.shape)
         for node in self.stored.values():
@@ -299,7 +317,7 @@ class Executable:
                 self.memory[id(node)] = numpy.ascontiguousarray(node.settings)
             elif node.op == "arange":
                 self.memory[id(node)] = numpy.asarray(computed(node.op, node.settings, []), node.dtype)
-            elif is_splat(node):
+            elif is_splat(node) and (id(node) in self.slots or not node.shape):
                 self.memory[id(node)] = self._splat(node)
         for node in self.stored.values():
             if id(node) in self.memory and id(node) in self.slots:
@@ -315,6 +333,11 @@ class Executable:
                 ):
                     self.table[self.slots[id(held)]] = address
         self.address = self.table.ctypes.data
+
+    def _results(self, outputs: list[Node]) -> list[Node]:
+        """The memory of results that is there before the call."""
+        bases = [self._memory_of(node) for node in outputs if node.shape]
+        return [base for base in bases if base.operands and not self._is_interpreted(base)]
 
     def _lives(self, outputs: list[Node]) -> dict[int, tuple[int, int]]:
         """For each node in memory the first and the last group during which it is needed."""
@@ -355,9 +378,10 @@ class Executable:
         for node in self.function.outputs:
             base = self._memory_of(node)
             if node.shape and id(base) in self.slots:
-                results.append(Result(node.dtype, node.shape, self.slots[id(base)], 0))
+                guests = [(self.slots[id(guest)], place) for guest, place in self.guests.get(id(base), ())]
+                results.append(Result(node.dtype, node.shape, self.slots[id(base)], 0, tuple(guests)))
             elif not node.shape and id(base) in self.memory and node.dtype.name in ("float32", "float64"):
-                results.append(Result(node.dtype, (), 0, self.memory[id(base)].ctypes.data))
+                results.append(Result(node.dtype, (), 0, self.memory[id(base)].ctypes.data, ()))
             else:
                 return None
         checks = [(self.memory[id(self._memory_of(x))].ctypes.data, message) for x, message in self.function.checks]
@@ -410,6 +434,11 @@ class Executable:
                 arrays[id(base)] = results[place].reshape(base.shape)
                 if id(base) in self.slots:
                     self.table[self.slots[id(base)]] = results[place].ctypes.data
+                for guest, at in self.guests.get(id(base), ()):
+                    size = math.prod(guest.shape) * guest.dtype.itemsize
+                    numbers = results[place].reshape(-1).view(numpy.uint8)[at : at + size].view(guest.dtype)
+                    arrays[id(guest)] = numbers.reshape(guest.shape)
+                    self.table[self.slots[id(guest)]] = numbers.ctypes.data
         with numpy.errstate(all="ignore"):
             for step in self.steps:
                 if step.node is None:
@@ -455,7 +484,10 @@ class Executable:
             loops=len(self.loops) + sum(body.loops for body in bodies),
             interpreted=[*alone, *[op for body in bodies for op in body.interpreted]],
             temporary_bytes=self.arena.nbytes + sum(body.temporary_bytes for body in bodies),
+            read_bytes=sum(min(map(planning.exact_bytes, pair)) for pair in self._read()),
+            written_bytes=sum(planning.exact_bytes(x) for group in self.groups for x in self._written(group)),
             code_bytes=(0 if self.code is None else self.code.nbytes) + sum(body.code_bytes for body in bodies),
             compile_seconds=(0.0 if self.code is None else self.code.seconds)
             + sum(body.compile_seconds for body in bodies),
+            vector_maths=self.vector_maths,
         )

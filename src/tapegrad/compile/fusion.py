@@ -86,6 +86,7 @@ class Fusion:
 
     def __init__(self, nodes: list[Node]):
         self.groups: list[Group] = []
+        self.readers: dict[int, set[Group]] = {}  # by the identity of a node, the groups that read it in memory
         self.group_of: dict[int, Group] = {}  # by the identity of a node; views belong to what they show
         for node in nodes:
             self._place(node)
@@ -116,10 +117,16 @@ class Fusion:
         self._open(node, space)
 
     def _candidates(self, node: Node) -> list[Group]:
-        """Groups to join, the latest first: those of the operands, and those that read the same."""
+        """Groups to join: those that compute the operands, those that read the same, and the latest; first those that
+        have most of the operands already."""
         near = {self.group_of[id(x)] for x in node.operands if id(x) in self.group_of}
-        recent = self.groups[-8:]
-        return sorted(near | set(recent), key=lambda group: -group.number)
+        reading = {group for x in node.operands for group in self.readers.get(id(x), ())}
+
+        def shared(group: Group) -> int:
+            here = [id(x) in group.members or group in self.readers.get(id(x), ()) for x in node.operands]
+            return sum(here)
+
+        return sorted(near | reading | set(self.groups[-8:]), key=lambda group: (-shared(group), -group.number))
 
     def _open(self, node: Node, space: tuple[int, ...] | None) -> None:
         group = Group(len(self.groups), space)
@@ -129,6 +136,9 @@ class Fusion:
     def _join(self, node: Node, group: Group) -> None:
         group.needs |= self.sources(node) - {group.number}
         group.add(node)
+        for x in node.operands:
+            if id(x) not in group.members and not is_splat(x):
+                self.readers.setdefault(id(x), set()).add(group)
         self.group_of[id(node)] = group
 
     def _may_join(self, node: Node, space: tuple[int, ...], group: Group) -> bool:

@@ -108,7 +108,7 @@ class Jit:
                     f"{described(key)}; jit(f) without strict=True compiles again for them"
                 )
             function = traced(self._f, args)
-            executable = Executable(function)
+            executable = Executable(function, lend=True)
             kept = self._kept[key] = executable, function.structure, executable.entry(args)
             self.traces += 1
             if len(self._kept) > MOST_KEPT:

@@ -59,6 +59,11 @@ class Machine:
     features: str
     vector_bits: int  # of its widest vectors
 
+    @property
+    def fused(self) -> bool:
+        """Whether it has an instruction for x·y + z."""
+        return "+fma" in self.features.split(",") or not self.triple.startswith(("x86_64", "amd64", "i"))
+
     def lanes(self, dtype: str) -> int:
         """How many numbers of a dtype fit into a vector."""
         return self.vector_bits // {"float64": 64, "float32": 32}[dtype]
@@ -178,10 +183,19 @@ def object_file(text: str, optimise: int, passes: int | None, wide: bool = True)
     return bytes(generator.emit_object(module))
 
 
-def assembly(text: str, optimise: int = 2) -> str:
-    """The module in the machine's own words, for people."""
-    module = binding().parse_assembly(text)
-    return str(target_machine(optimise).emit_assembly(module))
+def assembly(text: str, optimise: int = 2, other: tuple[str, str, str] | None = None) -> str:
+    """The module in the machine's own words, for people; or in those of another: its triple, processor and features."""
+    llvm = binding()
+    module = llvm.parse_assembly(text)
+    if other is None:
+        return str(target_machine(optimise).emit_assembly(module))
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    triple, cpu, features = other
+    module.triple = triple
+    target = llvm.Target.from_triple(triple)
+    generator = target.create_target_machine(cpu=cpu, features=features, opt=optimise, reloc="pic")
+    return str(generator.emit_assembly(module))
 
 
 # ---- on disk -----------------------------------------------------------------------------------------------------

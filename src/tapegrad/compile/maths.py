@@ -1,21 +1,28 @@
 """Maths: the C library's functions, for one number and for vectors of them, as machine code calls them.
 
 In: a function's name, a dtype and a number of lanes. Out: what to call, and the text that a module needs for it.
-Vectors come from libmvec where the machine has it (glibc); elsewhere each lane calls the function for one number.
+Vectors come from libmvec where the machine has it (glibc) and where it is quicker than our own (vectormaths.py); what
+neither has calls the function for one number in each lane.
 """
 
 import ctypes
 import ctypes.util
+import os
 import sys
+from collections.abc import Iterable
 from functools import cache
 
-from tapegrad.compile import llvm
+from tapegrad.compile import llvm, vectormaths
+from tapegrad.errors import InputError
 
 ONE = (
     *("exp", "expm1", "log", "log1p", "sin", "cos", "tan", "asin", "acos", "atan"),
     *("sinh", "cosh", "tanh", "erf"),
 )
 TWO = ("pow", "atan2", "hypot")
+# Of single precision these are quicker as our own code, which is put between what surrounds it, while a call of the
+# library puts all vectors into memory and gets them back: logsumexp takes 0.8 of the time (benchmarks/tensor.py).
+OWN_FIRST = ("exp", "expm1", "log", "log1p", "tanh")
 # For the repairs at awkward points, one number at a time.
 ALSO = ("frexp", "ldexp")
 TYPES = {"float64": "double", "float32": "float"}
@@ -70,12 +77,46 @@ def vector_symbol(function: str, dtype: str, lanes: int) -> tuple[str, int] | No
     return None
 
 
+@cache
+def asked() -> str:
+    """Which vector maths the environment asks for: "library", "own" or "lanes"; "" for what suits the machine."""
+    word = os.environ.get("TAPEGRAD_VECTOR_MATHS", "")
+    if word not in ("", "library", "own", "lanes"):
+        raise InputError(f"expected TAPEGRAD_VECTOR_MATHS to be library, own or lanes, got {word!r}")
+    return word
+
+
+def source(function: str, dtype: str, lanes: int) -> str:
+    """Where a function of vectors comes from: "library", "own", or "lanes", which are computed one at a time."""
+    if asked():
+        return asked()
+    quicker = dtype == "float32" and function in OWN_FIRST
+    if not quicker and vector_symbol(function, dtype, lanes):
+        return "library"
+    return "own" if function in vectormaths.FUNCTIONS else "lanes"
+
+
+def sources_of(definitions: Iterable[str]) -> str:
+    """Where the functions of a module come from, of which these are defined or declared."""
+    names = list(definitions)
+    library, own = any(name.startswith("_ZGV") for name in names), any(name.startswith("own.") for name in names)
+    known = [word for word, there in (("libmvec", library), ("own", own)) if there]
+    if any(name.startswith("lanes.") for name in names):
+        known.append("one lane at a time")
+    return ", ".join(known)
+
+
 def vector_library() -> str:
     """Which vector maths machine code uses on this machine; "interpreted" where there is no machine code."""
     if llvm.binding() is None:
         return "interpreted"
-    found = vector_symbol("exp", "float64", 64)
-    return f"libmvec, {found[1] * 64} bits" if found else "one lane at a time"
+    bits = llvm.machine().vector_bits
+    match source("exp", "float64", 64):
+        case "library" if found := vector_symbol("exp", "float64", 64):
+            return f"libmvec, {found[1] * 64} bits"
+        case "own":
+            return f"own, {bits} bits"
+    return "one lane at a time"
 
 
 def call(function: str, dtype: str, lanes: int) -> tuple[str, dict[str, str]]:
@@ -87,11 +128,13 @@ def call(function: str, dtype: str, lanes: int) -> tuple[str, dict[str, str]]:
     if lanes == 1:
         name = scalar_symbol(function, dtype)
         return name, {name: llvm.declared(name, element, [element] * count)}
-    wide = vector_symbol(function, dtype, lanes)
+    if function in vectormaths.FUNCTIONS and source(function, dtype, lanes) == "own":
+        return vectormaths.call(function, element, lanes, scalar_symbol(function, dtype))
+    wide = None if asked() in ("own", "lanes") else vector_symbol(function, dtype, lanes)
     whole = f"<{lanes} x {element}>"
     if wide and wide[1] == lanes:
         return wide[0], {wide[0]: llvm.declared(wide[0], whole, [whole] * count)}
-    name = f"{function}.v{lanes}{element}"
+    name = f"{'parts' if wide else 'lanes'}.{function}.v{lanes}{element}"
     symbol, width = wide or (scalar_symbol(function, dtype), 1)
     part = f"<{width} x {element}>" if width > 1 else element
     declaration = llvm.declared(symbol, part, [part] * count)

@@ -7,6 +7,7 @@ function. What is known is computed here, so that the text has only what must be
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from tapegrad.compile import llvm
 from tapegrad.compile.elementary import Writer, literal
 
 Index = int | str
@@ -157,10 +158,14 @@ class Nest:
         return self.writer.splat(value, self.element, self.lanes)
 
     def add_product(self, place: str, x: str, y: str) -> None:
-        """x·y is added to a vector in memory, rounded once, as BLAS does it."""
+        """x·y is added to a vector in memory, rounded once where the machine can, as BLAS does it."""
         before = self.writer.put(f"load {self.kind}, ptr {place}")
-        operands = [(self.kind, value) for value in (x, y, before)]
-        after = self.writer.intrinsic(f"llvm.fma.{self.mark}", self.kind, operands)
+        if llvm.machine().fused:
+            operands = [(self.kind, value) for value in (x, y, before)]
+            after = self.writer.intrinsic(f"llvm.fma.{self.mark}", self.kind, operands)
+        else:
+            product = self.writer.put(f"fmul {self.kind} {x}, {y}")
+            after = self.writer.put(f"fadd {self.kind} {before}, {product}")
         self.writer.say(f"store {self.kind} {after}, ptr {place}")
 
     def lane_sum(self, value: str) -> str:

@@ -8,7 +8,9 @@ import ctypes
 from functools import cache
 from typing import Any
 
-from tapegrad.compile import llvm
+import numpy
+
+from tapegrad.compile import llvm, smallproducts
 from tapegrad.compile.elementary import Writer, literal
 from tapegrad.compile.fusion import KINDS, contiguous, is_splat, view_of
 from tapegrad.compile.symbol import Node, number_of
@@ -64,6 +66,12 @@ def leading(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[str, int]
     return None
 
 
+def strided(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, int]:
+    """How far the rows and the columns of a matrix are apart; what there is one of may be anywhere."""
+    rows, columns = strides[-2:]
+    return rows, columns if shape[-1] > 1 else 1
+
+
 def stacks(shape: tuple[int, ...], strides: tuple[int, ...], batch: tuple[int, ...]) -> list[int]:
     """Where each matrix of a stack starts, for all of a result's."""
     own = shape[:-2]
@@ -93,15 +101,26 @@ def product(w: Writer, node: Node, pointer: Any) -> bool:
         for n in sa[:-1]:
             rows *= n
         sa, ta = (rows, sa[-1]), (sa[-1], 1)
-    batch = node.shape[:-2] if max(len(sa), len(sb)) > 2 else ()
+    batch = numpy.broadcast_shapes(sa[:-2], sb[:-2])  # not the result's, from which a vector's axis is gone
     first, second = leading(sa[-2:], ta[-2:]), leading(sb[-2:], tb[-2:])
     starts = list(zip(stacks(sa, ta, batch), stacks(sb, tb, batch), strict=True))
     if first is None or second is None or len(starts) > MOST_CALLS:
         return False
     m, k, n = sa[-2], sa[-1], sb[-1]
+    size = 4 if kind == "float" else 8
+    own = smallproducts.function(smallproducts.Matrices(m, k, n, strided(sa, ta), strided(sb, tb)), kind)
+    if own is not None:
+        w.definitions |= own.writer.definitions | {own.name: own.text()}
+        for count, (start_a, start_b) in enumerate(starts):
+            places = (
+                moved(w, pointer(node), count * m * n * size),
+                moved(w, pointer(left), (a0 + start_a) * size),
+                moved(w, pointer(right), (b0 + start_b) * size),
+            )
+            w.say(f"call void @{own.name}({', '.join(f'ptr {place}' for place in places)})")
+        return True
     symbol = blas("sgemm" if kind == "float" else "dgemm")
     w.definitions[symbol] = f"declare void @{symbol}({', '.join(['ptr'] * 13)})\n"
-    size = 4 if kind == "float" else 8
     for count, (start_a, start_b) in enumerate(starts):
         operands = [
             constant(w, "i8", ord(second[0])),

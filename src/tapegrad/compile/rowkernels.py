@@ -51,6 +51,7 @@ class Kernel:
     definitions: dict[str, str]
     arrays: list[Node]
     scratch_bytes: int
+    over: list[tuple[Node, Node]]  # what may be written (second) over what it reads (first)
 
 
 def element_of(node: Node) -> str:
@@ -187,7 +188,10 @@ class RowKernel:
         self.kept: dict[int, int] = {}  # what a later pass reads from a row of its own
         self.scratch_bytes = 0
         self._choose_kept()
-        parameters = ", ".join([f"ptr noalias %b{k}" for k in range(len(bases))] + ["ptr noalias %scratch"])
+        over = self._written_over()
+        shared = {id(node) for pair in over for node in pair}
+        words = [f"ptr {'' if id(node) in shared else 'noalias '}%b{k}" for k, node in enumerate(bases)]
+        parameters = ", ".join([*words, "ptr noalias %scratch"])
         header = f"define internal void @{self.name}({parameters}) nounwind {{"
         self.allocated: list[str] = []
         self._start_totals()
@@ -197,7 +201,24 @@ class RowKernel:
         self._end_totals()
         w.say("ret void")
         text = "\n".join([header, "entry:", *self.allocated, *w.lines, "}", ""])
-        return Kernel(text, w.definitions, bases, self.scratch_bytes)
+        return Kernel(text, w.definitions, bases, self.scratch_bytes, over)
+
+    def _written_over(self) -> list[tuple[Node, Node]]:
+        """What may lie where something lies that is read: if each number is read before the one in its place is
+        written, and not again later."""
+        pairs = []
+        for node in self.stored:
+            if not self._in_loop(node) or self.phase[id(node)] != self.passes - 1:
+                continue
+            wanted = [self.stores[id(node)].strides[k] for k in self.last]
+            if 0 in wanted:
+                continue  # written anew in other rows
+            for base in {id(access.node): access.node for access in self.loads.values()}.values():
+                reads = [access for access in self.loads.values() if access.node is base]
+                alike = all(not x.offset and [x.strides[k] for k in self.last] == wanted for x in reads)
+                if alike and base.op != "arange" and base.dtype == node.dtype:
+                    pairs.append((base, node))
+        return pairs
 
     def _choose_kept(self) -> None:
         """What is dear to compute and read in a later pass than its own."""
@@ -425,9 +446,7 @@ class RowKernel:
             for k in range(several):
                 here = at if k == 0 else w.put(f"add i64 {at}, {k * lanes}")
                 self._vector(here, None, sums, stores, kept, accumulators, k)
-            # after all loads: one that follows a store to the same place of another page waits for it
-            w.lines += self.stores_now
-            self.stores_now = []
+            self._store_now()
             following = w.put(f"add i64 {at}, {step}")
             w.say(f"store i64 {following}, ptr {place}")
             more = w.put(f"icmp sle i64 {following}, {limit}")
@@ -448,6 +467,7 @@ class RowKernel:
         lane = ", ".join(f"i32 {k}" for k in range(lanes))
         mask = w.put(f"icmp slt <{lanes} x i32> <{lane}>, {numbers}")
         self._vector(at, mask, sums, stores, kept, accumulators, 0)
+        self._store_now()
         following = w.put(f"add i64 {at}, {lanes}")
         w.say(f"store i64 {following}, ptr {place}")
         more = w.put(f"icmp slt i64 {following}, {end}")
@@ -581,7 +601,14 @@ class RowKernel:
         name = f"llvm.masked.store.v{lanes}{self._mark(memory)}.p0"
         flags = f"<{lanes} x i1>"
         w.definitions[name] = f"declare void @{name}({kind}, ptr, i32, {flags})\n"
-        w.say(f"call void @{name}({kind} {value}, ptr {pointer}, i32 {BYTES[element]}, {flags} {self.mask})")
+        given = f"{kind} {value}, ptr {pointer}, i32 {BYTES[element]}, {flags} {self.mask}"
+        self.stores_now.append(f"call void @{name}({given})")
+
+    def _store_now(self) -> None:
+        """Stores what the vectors gave, after all their loads: results may lie where operands lie, and a load that
+        follows a store to the same place of another page waits for it."""
+        self.writer.lines += self.stores_now
+        self.stores_now = []
 
     # ---- sums
 

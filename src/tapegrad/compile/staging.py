@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy
 
+from tapegrad.compile import operations
 from tapegrad.compile.fusion import is_splat, view_of
 from tapegrad.compile.operations import UFUNCS, axes_of, loop_dtypes
 from tapegrad.compile.symbol import (
@@ -228,6 +229,9 @@ class StagingNamespace(Staging):
                 both = self.reduced(name, Symbol(inner), tuple(range(len(inner.shape) - 1)), False)
                 return self.reshape(both, kept if keepdims else left)
         axes = tuple([k for k in axes if node.shape[k] != 1])
+        if node.op == "transpose" and axes:  # along the axes as they lie in memory
+            lying = self.reduced(name, Symbol(node.operands[0]), tuple([node.settings[k] for k in axes]), True)
+            return self.reshape(self.transpose(lying, node.settings), kept if keepdims else left)
         number = number_of(node)
         if number is not None and node.dtype.kind == "f":
             count = math.prod([node.shape[k] for k in axes]) if name == "sum" else 1
@@ -258,11 +262,14 @@ class StagingNamespace(Staging):
     def matmul(self, x: Any, y: Any, out: Any = None) -> Symbol:  # noqa: ARG002  NumPy's signature
         dtype = numpy.result_type(x.dtype, y.dtype)
         left, right = cast(x, dtype), cast(y, dtype)
-        if dtype.kind == "f" and number_of(left) == 1 and len(left.shape) == 1 and right.shape:
-            return self.sum(Symbol(right), -2 if len(right.shape) > 1 else 0)
-        if dtype.kind == "f" and number_of(right) == 1 and len(right.shape) <= 2:  # rules sum so: BLAS is quick at it
-            wide = self.sum(Symbol(left), -1, len(right.shape) == 2)
-            return wide if wide.shape[-1:] == right.shape[1:] else recorded("matmul", (left, right))
+        if dtype.kind == "f" and 1 in (number_of(left), number_of(right)):
+            # ones, the cotangent of a sum, add up rows or columns; rules sum so on purpose, as BLAS is quick at it
+            shape = operations.product_shape(left.shape, right.shape)
+            if number_of(right) == 1:
+                sums = self.sum(Symbol(left), -1, len(right.shape) > 1)
+            else:
+                sums = self.sum(Symbol(right), -2 if len(right.shape) > 1 else -1, len(left.shape) > 1)
+            return Symbol(repeated(sums.node, shape))
         return recorded("matmul", (left, right))
 
     def einsum(self, subscripts: str, *xs: Any, optimize: bool = False) -> Symbol:  # noqa: ARG002

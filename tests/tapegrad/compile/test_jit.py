@@ -1,5 +1,6 @@
 """jit: the same results as the interpreted engine, traced once, and clear words where it cannot be traced."""
 
+import functools
 import warnings
 
 import numpy as np
@@ -316,3 +317,34 @@ def test_gradients_of_slices_are_put_side_by_side():
     agree(tapegrad.value_and_grad(gates), x, interpreted=["concatenate"])
     agree(tapegrad.value_and_grad(lambda x: (x[:, 3:6] * x[:, :3]).sum()), x, interpreted=["add_at", "add_at"])
     agree(tapegrad.value_and_grad(lambda x: sum(part.sum() for part in tensor.split(x, 3, 1))), x, interpreted=[])
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [((3, 4), (4, 5)), ((4,), (4, 5)), ((3, 4), (4,)), ((4,), (4,)), ((2, 3, 4), (4, 5)), ((3, 1), (1, 5))],
+)
+def test_a_product_with_ones_is_a_sum(left, right):
+    x, y = drawn(*left, dtype=F64), drawn(*right, dtype=F64)
+    for f, given in ((lambda x: x @ np.ones(right), x), (lambda y: np.ones(left) @ y, y)):
+        compiled = tapegrad.jit(f)
+        np.testing.assert_allclose(compiled(given), f(given), rtol=1e-13)
+        assert compiled.report(given).products == 0
+    both = tapegrad.jit(tapegrad.value_and_grad(lambda x, y: (x @ y).sum(), (0, 1)))
+    assert both.report(x, y).products <= 1
+
+
+def test_sums_of_transposed_arrays_are_taken_where_they_lie():
+    x = drawn(3, 4, 5, dtype=F64)
+    for axes, keepdims in ((0, False), ((0, 1), True), (-1, True)):
+        summed = functools.partial(tensor.sum, axis=axes, keepdims=keepdims)
+        agree(lambda x, f=summed: f(tensor.transpose(x, (2, 0, 1))), x)
+
+
+def test_bytes_read_and_written_are_reported():
+    x, w = drawn(100), drawn(7, 100)
+    chain = tapegrad.jit(tapegrad.value_and_grad(lambda x: (tensor.tanh(x) * x).sum())).report(x)
+    assert (chain.read_bytes, chain.written_bytes) == (400, 4 + 400)  # one pass: the value and the gradient
+    product = tapegrad.jit(lambda w, x: tensor.tanh(w @ x)).report(w, x)
+    assert (product.read_bytes, product.written_bytes) == (7 * 400 + 400 + 28, 28 + 28)
+    repeated = tapegrad.jit(lambda w, x: w + x).report(w, x)
+    assert (repeated.read_bytes, repeated.written_bytes) == (7 * 400 + 400, 7 * 400)

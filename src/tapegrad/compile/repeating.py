@@ -25,6 +25,19 @@ def row_bytes(node: Node) -> int:
     return math.prod(node.shape) * int(node.dtype.itemsize)
 
 
+def cut(inputs: Sequence[Node], results: Sequence[Node]) -> tuple[list[Node], list[Node]]:
+    """A body's nodes with inputs in the places of what it is given: some of that was computed in another body."""
+    made = [Node("input", (), k, x.shape, x.dtype, x.weak) for k, x in enumerate(inputs)]
+    known = {id(x): y for x, y in zip(inputs, made, strict=True)}
+    for node in walk(results, set(known)):
+        operands = tuple([known[id(x)] for x in node.operands])
+        if all(x is y for x, y in zip(operands, node.operands, strict=True)):
+            known[id(node)] = node
+        else:
+            known[id(node)] = Node(node.op, operands, node.settings, node.shape, node.dtype, node.weak)
+    return made, [known[id(x)] for x in results]
+
+
 class Repeating:
     """A loop, ready to be executed."""
 
@@ -33,7 +46,7 @@ class Repeating:
         assert type(loop) is Loop
         self.node, self.loop = node, loop
         self.parts = {part.settings: part for part in parts}
-        self.inputs, self.results = loop.body.inputs, loop.body.results
+        self.inputs, self.results = cut(loop.body.inputs, loop.body.results)
         self._find_needed()
         outputs = [self.results[k] for k in self.wanted]
         outputs = [

@@ -152,11 +152,17 @@ def side_by_side(node: Node) -> tuple[tuple[Node, ...], int] | None:
     shape, parts, axis = node.shape, {}, None
     while node.op == "add_at" and node.settings[1]:
         index = node.settings[0] if type(node.settings[0]) is tuple else (node.settings[0],)
+        value = node.operands[1]
+        places = [k for k, part in enumerate(index) if type(part) is int]
+        if len(places) == 1 and len(value.shape) == len(shape) - 1 and places[0] < len(shape):
+            (k,) = places  # one place of an axis, as a slice of one
+            first = index[k] % shape[k]
+            index = (*index[:k], slice(first, first + 1), *index[k + 1 :])
+            value = namespaces[0].reshape(Symbol(value), (*value.shape[:k], 1, *value.shape[k:])).node
         if len(index) > len(shape) or not all(type(part) is slice and part.step in (None, 1) for part in index):
             return None
         reach = [part.indices(n)[:2] for part, n in zip(index, shape, strict=False)]
         cut = [k for k, (start, end) in enumerate(reach) if (start, end) != (0, shape[k])]
-        value = node.operands[1]
         if len(cut) != 1 or axis not in (None, cut[0]) or value.shape[cut[0] : cut[0] + 1] == ():
             return None
         axis = cut[0]

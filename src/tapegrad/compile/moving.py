@@ -140,6 +140,7 @@ class Moving:
     # ---- how
 
     def view(self, x: Node) -> tuple[Node, int, tuple[int, ...]]:
+        """Where an operand lies, and its strides."""
         return view_of(x) or (x, 0, contiguous(x.shape))
 
     def copy(
@@ -250,4 +251,3 @@ def merged(
         outer.append(step)
         inner.append(other)
     return lengths, outer, inner
-

@@ -178,7 +178,9 @@ class Repeating:
         pointers = [pointer(self.node.operands[k]) for k in given] + [pointer(self.parts[k]) for k in targets]
         spare = held(w, "%table", slot(self.spare_of))
         w.say(f"call void @{name}({', '.join(f'ptr {x}' for x in ('%table', spare, *pointers))})")
-        return "\n".join([f"define internal void @{name}({', '.join(names)}) nounwind {{", "entry:", *body.lines, "}\n"])
+        return "\n".join(
+            [f"define internal void @{name}({', '.join(names)}) nounwind {{", "entry:", *body.lines, "}\n"]
+        )
 
     def _write_steps(
         self, w: Writer, code: str, table: str, moving: list[tuple[int, int]], swaps: list[tuple[int, int]], flag: str

@@ -55,7 +55,8 @@ def cast(value: Any, dtype: Any) -> Node:
 def elementwise(name: str, *operands: Any) -> Symbol:
     """An elementwise function of NumPy's, in the dtypes in which NumPy computes it."""
     kinds = tuple([kind_of(value) for value in operands])
-    dtypes = loop_dtypes(name, tuple([numpy.dtype(kind) if len(kinds) == 1 else kind for kind in kinds]))
+    numbers = all(kind in (int, float) for kind in kinds)
+    dtypes = loop_dtypes(name, tuple([numpy.dtype(kind) if len(kinds) == 1 or numbers else kind for kind in kinds]))
     nodes = tuple([cast(value, dtype) for value, dtype in zip(operands, dtypes, strict=False)])
     inner = unwrapped(nodes)
     if inner is not None:
@@ -63,7 +64,7 @@ def elementwise(name: str, *operands: Any) -> Symbol:
         return namespaces[0].reshape(recorded(name, inner), shape)  # type: ignore[no-any-return]
     shorter = simpler(name, nodes)
     symbol = recorded(name, nodes) if shorter is None else Symbol(shorter)
-    if all(kind in (int, float) for kind in kinds) and len(kinds) > 1 and symbol.dtype.kind == "f":
+    if numbers and len(kinds) > 1 and symbol.dtype.kind in "fi":
         symbol.node.weak = True
     return symbol
 
@@ -330,6 +331,9 @@ class StagingNamespace(Staging):
     def getitem(self, x: Any, index: Any) -> Symbol:
         operands = [node_of(x)]
         settings = taken_apart(index, operands)
+        if len(operands) == 2 and not operands[1].shape and type(settings) is Place and x.ndim:
+            rows, place = x.shape[0], Symbol(operands[1])  # what the code reads then stays inside
+            self.check((place >= -rows) & (place < rows), f"expected an index of {rows} rows")
         return recorded("slice" if shapes.is_basic(settings) else "getitem", tuple(operands), settings)
 
     def take_along_axis(self, x: Any, indices: Any, axis: int) -> Symbol:

@@ -27,7 +27,8 @@ def apply_nested(primitive: Primitive, operands: tuple[Any, ...], settings: Any)
     """Executes a primitive at the innermost level of its operands."""
     lowest = floor()
     values: list[Any] = []
-    level, kind, innermost = -1, None, None
+    level, kind = -1, None
+    innermost: Any = None
     for value in operands:
         if type(value) is Tensor:
             tensor = value
@@ -46,7 +47,7 @@ def apply_nested(primitive: Primitive, operands: tuple[Any, ...], settings: Any)
     if kind is Batch:
         return apply_batched(primitive, values, settings, level)
     if kind is Stage:
-        return innermost.record(primitive, values, settings)  # type: ignore[attr-defined,no-any-return]
+        return innermost.record(primitive, values, settings)  # type: ignore[no-any-return]
     if kind is Tangent:
         return forwards(primitive, values, settings, level)
     return recorded(primitive, values, settings, level)

@@ -334,9 +334,9 @@ def recorded_loop(loop: Loop, values: Sequence[Tensor], level: int) -> list[Tens
         return run(loop, operands)
     if loop.length is None:
         raise TraceError(
-            "reverse mode of a while_loop inside jit: how many steps there are is not known before it runs, so there is "
-            "no room to keep them. Write fori_loop(0, most, …) with tapegrad.tensor.where(condition, new, old) in its "
-            "body, differentiate in forward mode (tapegrad.jvp), or call the function without jit"
+            "reverse mode of a while_loop inside jit: how many steps there are is not known before it runs, so there "
+            "is no room to keep them. Write fori_loop(0, most, …) with tapegrad.tensor.where(condition, new, old) in "
+            "its body, differentiate in forward mode (tapegrad.jvp), or call the function without jit"
         )
     gradient = loop._gradients.get(tuple(flags))
     if gradient is None:

@@ -40,7 +40,8 @@ def scan(
     `jit` every step is recorded, and checkpoint changes nothing.
 
     >>> import numpy, tapegrad
-    >>> tapegrad.scan(lambda total, x: (total + x, total), 0.0, numpy.array([1.0, 2.0, 3.0]))
+    >>> total, before = tapegrad.scan(lambda total, x: (total + x, total), 0.0, numpy.array([1.0, 2.0, 3.0]))
+    >>> float(total), before
     (6.0, array([0., 1., 3.]))
     >>> def last(w):
     ...     carry, _ = tapegrad.scan(lambda y, _: (w * y, None), w, length=999)

@@ -380,6 +380,31 @@ def test_a_carry_that_changes(body: Any, init: Any, message: str, compiled: bool
         (tapegrad.jit(f) if compiled else f)(X)
 
 
+def test_indices_are_checked_in_every_step_of_a_gradient() -> None:
+    def f(w: Any, places: Any) -> Any:
+        return tapegrad.scan(lambda c, k: (c + w[k] * w[k], None), 0.0, places)[0]
+
+    g = tapegrad.jit(lambda w, p: tapegrad.hvp(lambda w: f(w, p), (w,), (w,))[0])
+    assert g(numpy.ones(3), numpy.array([0, 2, -1])).tolist() == [2, 0, 4]
+    with pytest.raises(InputError, match="expected an index of 3 rows"):
+        g(numpy.ones(3), numpy.array([0, 3, 0]))
+
+
+def test_conditions_of_a_step_and_tensors_from_outside() -> None:
+    """What has a derivative comes from outside, and what decides from the step."""
+
+    def f(w: Any) -> Any:
+        def outer(c: Any, k: Any) -> Any:
+            inner = tapegrad.fori_loop(0, 2, lambda i, y: y * tensor.where(k > i, w, w * w)[k].sum(), c)
+            return inner + tensor.where(k > 1, w, 2.0 * w).sum(), None
+
+        return tapegrad.scan(outer, 1.0, numpy.arange(3))[0]
+
+    for name in ("value", "gradient", "hvp", "reverse over reverse"):
+        made = TRANSFORMS[name]
+        assert_close(tapegrad.jit(made(f))(W, V), made(f)(W, V))
+
+
 def test_how_many_steps() -> None:
     def body(c: Any, x: Any) -> Any:
         return c, x

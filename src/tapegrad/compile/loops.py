@@ -20,6 +20,7 @@ from tapegrad.compile.bodies import (
     kind_of,
     mark,
     node_of_tensor,
+    recording,
     replayed,
     tensor_of,
     traced_body,
@@ -36,7 +37,7 @@ from tapegrad.tensor.namespaces import namespace
 from tapegrad.tensor.nesting.batching import holding
 from tapegrad.tensor.nesting.execution import carrying
 from tapegrad.tensor.nesting.levels import Level, floor
-from tapegrad.tensor.nesting.stage import Stage
+from tapegrad.tensor.nesting.stage import Stage, reading
 from tapegrad.tensor.nesting.traced import plain
 from tapegrad.tensor.rules import elementwise, shapes
 from tapegrad.tensor.tensor import Tensor, apply, joined, wrapped
@@ -133,6 +134,9 @@ def run(loop: Loop, operands: Sequence[Any]) -> list[Tensor]:
         values.append(value)
     if innermost is None:
         return [wrapped(array) for array in nodes_of(loop, [value._array for value in values])]
+    body = reading(values, None, innermost.level)
+    if body is not None:
+        return body.record_loop(loop, values, nodes_of)  # type: ignore[no-any-return]
     if type(innermost) is Batch:
         return one_by_one(loop, values, innermost)
     if type(innermost) is Stage:
@@ -371,15 +375,14 @@ def gradient_of(loop: Loop, flags: Sequence[bool]) -> Gradient:
     kinds = [Kind(node.shape, node.dtype, node.weak) for node in loop.body.inputs]
     outputs = loop.active(flags)[1]
     active = [k for k, flag in enumerate(flags) if flag]
-    with Level() as level:
-        recorder = Recorder(level)
+    with recording() as recorder:
         variables = [recorder.variable(kind) for kind in kinds]
         results: list[Tensor] = []
 
         def step(*lifted: Tensor) -> tuple[Tensor, ...]:
             given = dict(zip(active, lifted, strict=True))
             found = replayed(loop.body, [given.get(k, variable) for k, variable in enumerate(variables)], run)
-            inner = next((x._node.level for x in lifted), level)
+            inner = next((x._node.level for x in lifted), recorder.level)
             results.extend([tensor_of(output_array(result, inner)) for result in found])
             return tuple([result for result, flag in zip(found, outputs, strict=True) if flag])
 

@@ -48,11 +48,14 @@ class Repeating:
         self.parts = {part.settings: part for part in parts}
         self.inputs, self.results = cut(loop.body.inputs, loop.body.results)
         self._find_needed()
-        outputs = [self.results[k] for k in self.wanted]
-        outputs = [
-            Node("copy", (x,), None, x.shape, x.dtype) if not x.shape and any(x is y for y in outputs[:k]) else x
-            for k, x in enumerate(outputs)
-        ]
+        outputs: list[Node] = []
+        bases: set[int] = set()
+        for k in self.wanted:  # each in memory of its own
+            x, base = self.results[k], self.results[k]
+            while base.op == "reshape":
+                base = base.operands[0]
+            outputs.append(Node("copy", (x,), None, x.shape, x.dtype) if id(base) in bases else x)
+            bases.add(id(base))
         self.inner = executable(TracedFunction(list(self.inputs), outputs, [], None))
         # as they are given back: some are copies
         self.outputs = dict(zip(self.wanted, self.inner.function.outputs, strict=True))

@@ -13,7 +13,7 @@ from tapegrad.tensor.namespaces import Array, Staging, namespace, staged
 from tapegrad.tensor.nesting import namespace as _namespace  # noqa: F401  enters itself
 from tapegrad.tensor.nesting.batching import apply_batched
 from tapegrad.tensor.nesting.levels import floor, switches
-from tapegrad.tensor.nesting.stage import Stage
+from tapegrad.tensor.nesting.stage import Stage, reading
 from tapegrad.tensor.nesting.traced import Traced, computes_alike, settled, tracing
 from tapegrad.tensor.tensor import Tensor, apply, joined, nested, operand, refusal, wrapped
 
@@ -44,6 +44,10 @@ def apply_nested(primitive: Primitive, operands: tuple[Any, ...], settings: Any)
         values.append(value)
     if level < 0:
         return apply(primitive, tuple(values), settings)
+    if switches.bodies:
+        body = reading(values, settings, level)
+        if body is not None:
+            return body.record(primitive, values, settings)  # type: ignore[no-any-return]
     if kind is Batch:
         return apply_batched(primitive, values, settings, level)
     if kind is Stage:

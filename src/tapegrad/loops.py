@@ -6,17 +6,18 @@ whatever the count, and the loop stays a loop (compile/staged.py).
 """
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
 
 from tapegrad.compile import staged
-from tapegrad.compile.symbol import Symbol, tracing
+from tapegrad.compile.symbol import tracing
 from tapegrad.errors import InputError, ShapeError
+from tapegrad.tensor.carried import check_carried, filled, leaves, pair
 from tapegrad.tensor.functions import stack
 from tapegrad.tensor.tensor import Tensor
-from tapegrad.tensor.trees import flat, is_array, matched, rebuilt
+from tapegrad.tensor.trees import is_array, matched, rebuilt
 
 
 def scan(
@@ -39,7 +40,8 @@ def scan(
     `jit` every step is recorded, and checkpoint changes nothing.
 
     >>> import numpy, tapegrad
-    >>> tapegrad.scan(lambda total, x: (total + x, total), 0.0, numpy.array([1.0, 2.0, 3.0]))
+    >>> total, before = tapegrad.scan(lambda total, x: (total + x, total), 0.0, numpy.array([1.0, 2.0, 3.0]))
+    >>> float(total), before
     (6.0, array([0., 1., 3.]))
     >>> def last(w):
     ...     carry, _ = tapegrad.scan(lambda y, _: (w * y, None), w, length=999)
@@ -110,18 +112,7 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init
     return carry
 
 
-# ---- structures, in which None is nothing --------------------------------------------------------------------------
-
-
-def leaves(tree: Any) -> list[Any]:
-    """The arrays and numbers of a structure."""
-    return [item for item in flat(tree) if item is not None]
-
-
-def filled(tree: Any, items: Iterable[Any]) -> Any:
-    """The structure with other arrays and numbers."""
-    remaining = iter(items)
-    return rebuilt(tree, iter([None if item is None else next(remaining) for item in flat(tree)]))
+# ---- how many steps, and their results --------------------------------------------------------------------------
 
 
 def steps_of(xs: Any, length: int | None) -> int:
@@ -144,59 +135,13 @@ def steps_of(xs: Any, length: int | None) -> int:
         if length < 0:
             raise InputError(f"expected length to be 0 or more, got {length}")
         if lengths and lengths[0] != length:
-            raise ShapeError(f"expected as many rows in xs as length says, {length}, got {lengths[0]}; leave length out")
+            raise ShapeError(
+                f"expected as many rows in xs as length says, {length}, got {lengths[0]}; leave length out"
+            )
         return length
     if not lengths:
         raise InputError("scan got neither xs nor length, and so no number of steps; write length=n, or give xs")
     return int(lengths[0])
-
-
-def pair(result: Any) -> tuple[Any, Any]:
-    """What a scan's function has returned, if it is two things."""
-    if not isinstance(result, tuple) or len(result) != 2:
-        got = f"a tuple of {len(result)}" if isinstance(result, tuple) else type(result).__name__
-        raise InputError(
-            f"expected the function of scan to return (carry, y), got {got}; without a result of each step write "
-            "`return carry, None`"
-        )
-    return result
-
-
-def check_carried(following: Any, before: Any, loop: str) -> None:
-    """An error if what is carried changes its structure, a shape or a dtype. Python's numbers take any dtype."""
-    for k, (new, old) in enumerate(zip(matched(following, before, "the carry"), flat(before), strict=True)):
-        if type(old) in (float, int, bool) and not hasattr(new, "shape"):
-            continue
-        check_alike(kind(new), kind(old), k, loop)
-
-
-def kind(value: Any) -> tuple[tuple[int, ...], Any]:
-    """The shape and dtype of something carried; None for the dtype of a number of Python's, or on a tape."""
-    if value is None or hasattr(value, "dtype"):
-        return getattr(value, "shape", (-1,)), getattr(value, "dtype", None)
-    return (), None
-
-
-def check_alike(new: tuple[Any, Any], old: tuple[Any, Any], k: int, loop: str) -> None:
-    """An error if one item of what is carried is unlike the one before."""
-    if new[0] == old[0] and (new[1] == old[1] or old[1] is None or new[1] is None):
-        return
-    advice = (
-        "broadcast or reshape init to what the body returns"
-        if new[0] != old[0]
-        else f"convert it: init.astype({new[1]}), or what the body returns to {old[1]}"
-    )
-    raise ShapeError(
-        f"expected the body of {loop} to keep the shape and dtype of what it carries: item {k} went in as "
-        f"{described(old)} and came out as {described(new)}; {advice}"
-    )
-
-
-def described(kind: tuple[Any, Any]) -> str:
-    """A shape and dtype for people."""
-    if kind[0] == (-1,):
-        return "None"
-    return "a number" if kind[1] is None else f"{kind[1]}{list(kind[0])}"
 
 
 def stacked(items: Sequence[Any]) -> Any:
@@ -215,6 +160,3 @@ def nothing(f: Callable[[Any, Any], Any], init: Any, xs: Any) -> Any:
     if not any(hasattr(item, "shape") for item in (*leaves(init), *leaves(xs))):
         return []
     return staged.no_results(f, init, xs)
-
-
-_ = Symbol

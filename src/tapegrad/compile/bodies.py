@@ -5,8 +5,10 @@ to tensors of any level, so that the one set of rules differentiates a step to a
 to, which are compiled. A body is closed: whatever it uses from outside is an operand.
 """
 
+import contextlib
 import math
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -14,8 +16,8 @@ import numpy
 
 from tapegrad.compile.fusion import FREE, is_splat
 from tapegrad.compile.symbol import Node, Symbol, constant, current, node_of
-from tapegrad.tensor.nesting.levels import Level
-from tapegrad.tensor.nesting.stage import Stage
+from tapegrad.tensor.nesting.levels import Level, switches
+from tapegrad.tensor.nesting.stage import Stage, recorders
 from tapegrad.tensor.nesting.traced import Traced, plain
 from tapegrad.tensor.tensor import Tensor, apply, wrapped
 
@@ -93,10 +95,25 @@ class Recorder:
         self.level = level
         self.equations: list[Equation] = []
         self.captured: dict[int, tuple[Tensor, Tensor]] = {}  # tensors from outside, and what stands for them
+        self.inputs: list[Node] = []
+        self.thread = threading.get_ident()
 
     def variable(self, kind: Kind) -> Tensor:
         """A tensor that stands for an operand."""
-        return self.staged(Symbol(Node("input", (), None, kind.shape, kind.dtype, kind.weak)))
+        self.inputs.append(Node("input", (), None, kind.shape, kind.dtype, kind.weak))
+        return self.staged(Symbol(self.inputs[-1]))
+
+    def here(self) -> bool:
+        """Whether it is this thread that traces."""
+        return self.thread == threading.get_ident()
+
+    def reads(self, values: Sequence[Any], settings: Any) -> bool:
+        """Whether arrays without derivative among operands and settings are of this step."""
+        roots = loose(Equation(None, tuple(values), settings, []))
+        if not roots:
+            return False
+        depends = changing(roots, self.inputs)[1]
+        return any(id(root) in depends for root in roots)
 
     def staged(self, array: Any) -> Tensor:
         """A tensor of this step."""
@@ -135,11 +152,34 @@ class Recorder:
         return results
 
 
+@contextlib.contextmanager
+def repeated_checks() -> Iterator[None]:
+    """A context in which conditions on what stands for operands are forgotten: the loop that was traced first has them
+    among its results."""
+    checks = current().checks
+    count = len(checks)
+    yield
+    del checks[count:]
+
+
+@contextlib.contextmanager
+def recording() -> Iterator[Recorder]:
+    """A context in which a body is traced; gives who notes it down."""
+    with repeated_checks(), Level() as level:
+        recorder = Recorder(level)
+        recorders.append(recorder)
+        switches.bodies += 1
+        try:
+            yield recorder
+        finally:
+            switches.bodies -= 1
+            recorders.pop()
+
+
 def traced_body(f: Callable[..., Any], kinds: Sequence[Kind]) -> tuple[Body, list[Tensor], Recorder]:
     """The body of a function that is given a recorder and tensors and gives a list of tensors, and what it took from
     outside: operands that come before the others."""
-    with Level() as level:
-        recorder = Recorder(level)
+    with recording() as recorder:
         variables = [recorder.variable(kind) for kind in kinds]
         outputs = f(recorder, variables)
         places = [Place(node_of_tensor(variable), [variable]) for variable in variables]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy
 
-from tapegrad.compile import convolution, llvm, maths, planning, products
+from tapegrad.compile import convolution, llvm, maths, moving, planning, products
 from tapegrad.compile.calling import Entry, Leaf, Result
 from tapegrad.compile.elementary import Writer
 from tapegrad.compile.fusion import Fusion, Group, is_splat, view_of
@@ -250,7 +250,7 @@ class Executable:
             self._write_convolution(node, writer, pointer, texts, definitions)
             return True
         if node.op != "matmul":
-            return False
+            return self._write_moving(node, writer, texts, definitions, pointer)
         done = products.product(writer, node, pointer)
         self.counts["products"] += done
         return done
@@ -258,12 +258,8 @@ class Executable:
     def _write_loop(self, loop: Repeating, writer: Writer, texts: list[str], pointer: Any) -> bool:
         if not loop.native:
             return False
-
-        def lying(x: Node) -> str:
-            base, offset, _ = (x, 0, ()) if is_splat(x) else view_of(x) or (x, 0, ())
-            return products.moved(writer, pointer(base), offset * x.dtype.itemsize)
-
-        texts.append(loop.write(f"loop{len(texts)}", writer, lying, self._slot))
+        name = f"loop{len(texts)}"
+        texts.append(loop.write(name, writer, lambda x: self._place(x, writer, pointer), self._slot))
         return True
 
     def _write_convolution(
@@ -279,6 +275,24 @@ class Executable:
         writer.say(f"call void @kernel{len(texts) - 1}({', '.join(f'ptr {argument}' for argument in arguments)})")
         self.scratch = max(self.scratch, written.scratch_bytes)
         self.counts["convolutions"] += 1
+
+    def _write_moving(
+        self, node: Node, writer: Writer, texts: list[str], definitions: dict[str, str], pointer: Any
+    ) -> bool:
+        name = f"moving{len(texts)}"
+        made = moving.function_for(name, node)
+        if made is None:
+            return False
+        texts.append(made[0])
+        definitions |= made[1]
+        places = [pointer(node), *[self._place(x, writer, pointer) for x in moving.operands_of(node)]]
+        writer.say(f"call void @{name}({', '.join(f'ptr {place}' for place in places)})")
+        return True
+
+    def _place(self, x: Node, writer: Writer, pointer: Any) -> str:
+        """Where a view's numbers start."""
+        base, offset, _ = (x, 0, ()) if is_splat(x) else view_of(x) or (x, 0, ())
+        return products.moved(writer, pointer(base), offset * x.dtype.itemsize)
 
     # ---- where it lies
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from tapegrad.compile.bodies import (
     Body,
-    Equation,
     Kind,
     Place,
     Recorder,
@@ -19,17 +18,17 @@ from tapegrad.compile.bodies import (
     changing,
     closed,
     kind_of,
-    loose,
     mark,
     node_of_tensor,
+    recording,
     replayed,
     tensor_of,
     traced_body,
     zeros,
 )
-from tapegrad.compile.elementary import DEAR
 from tapegrad.compile.fusion import contiguous, view_of
-from tapegrad.compile.operations import ELEMENTWISE, VIEWS
+from tapegrad.compile.keeping import Keeping
+from tapegrad.compile.operations import VIEWS
 from tapegrad.compile.symbol import Node, Symbol, current, node_of, number_of, recorded
 from tapegrad.errors import TraceError
 from tapegrad.tensor.directions import output_array, split, vjp_of
@@ -38,13 +37,10 @@ from tapegrad.tensor.namespaces import namespace
 from tapegrad.tensor.nesting.batching import holding
 from tapegrad.tensor.nesting.execution import carrying
 from tapegrad.tensor.nesting.levels import Level, floor
-from tapegrad.tensor.nesting.stage import Stage
+from tapegrad.tensor.nesting.stage import Stage, reading
 from tapegrad.tensor.nesting.traced import plain
 from tapegrad.tensor.rules import elementwise, shapes
 from tapegrad.tensor.tensor import Tensor, apply, joined, wrapped
-
-# Computed again in the backward step from what is there anyway, which costs less than to keep a result of each step.
-CHEAP = {"add", "sub", "mul", "neg", "square", "reshape", "transpose", "broadcast_to", "getitem", "where", "maximum"}
 
 
 @dataclass(eq=False)
@@ -138,6 +134,9 @@ def run(loop: Loop, operands: Sequence[Any]) -> list[Tensor]:
         values.append(value)
     if innermost is None:
         return [wrapped(array) for array in nodes_of(loop, [value._array for value in values])]
+    body = reading(values, None, innermost.level)
+    if body is not None:
+        return body.record_loop(loop, values, nodes_of)  # type: ignore[no-any-return]
     if type(innermost) is Batch:
         return one_by_one(loop, values, innermost)
     if type(innermost) is Stage:
@@ -249,7 +248,7 @@ def tangent_of(loop: Loop, flags: Sequence[bool]) -> Derived:
     order = interleaved(
         loop, [(k, False) for k in range(len(kinds))], [(k, True) for k, flag in enumerate(flags) if flag], flags
     )
-    of_tangents_of = {k: kind for k, kind in zip([k for k, flag in enumerate(flags) if flag], of_tangents, strict=True)}
+    of_tangents_of = dict(zip([k for k, flag in enumerate(flags) if flag], of_tangents, strict=True))
 
     def step(recorder: Recorder, variables: list[Tensor]) -> list[Tensor]:  # noqa: ARG001  every step's
         places = dict(zip(order, variables, strict=True))
@@ -339,9 +338,9 @@ def recorded_loop(loop: Loop, values: Sequence[Tensor], level: int) -> list[Tens
         return run(loop, operands)
     if loop.length is None:
         raise TraceError(
-            "reverse mode of a while_loop inside jit: how many steps there are is not known before it runs, so there is "
-            "no place to keep them. Write fori_loop(0, most, …) with tapegrad.tensor.where(condition, new, old) in its "
-            "body, differentiate in forward mode (tapegrad.jvp), or call the function without jit"
+            "reverse mode of a while_loop inside jit: how many steps there are is not known before it runs, so there "
+            "is no room to keep them. Write fori_loop(0, most, …) with tapegrad.tensor.where(condition, new, old) in "
+            "its body, differentiate in forward mode (tapegrad.jvp), or call the function without jit"
         )
     gradient = loop._gradients.get(tuple(flags))
     if gradient is None:
@@ -376,15 +375,14 @@ def gradient_of(loop: Loop, flags: Sequence[bool]) -> Gradient:
     kinds = [Kind(node.shape, node.dtype, node.weak) for node in loop.body.inputs]
     outputs = loop.active(flags)[1]
     active = [k for k, flag in enumerate(flags) if flag]
-    with Level() as level:
-        recorder = Recorder(level)
+    with recording() as recorder:
         variables = [recorder.variable(kind) for kind in kinds]
         results: list[Tensor] = []
 
         def step(*lifted: Tensor) -> tuple[Tensor, ...]:
             given = dict(zip(active, lifted, strict=True))
             found = replayed(loop.body, [given.get(k, variable) for k, variable in enumerate(variables)], run)
-            inner = next((x._node.level for x in lifted), level)
+            inner = next((x._node.level for x in lifted), recorder.level)
             results.extend([tensor_of(output_array(result, inner)) for result in found])
             return tuple([result for result, flag in zip(found, outputs, strict=True) if flag])
 
@@ -417,7 +415,7 @@ def divided(
     of_carried = [cotangents[k] for k in cotangents if first <= k < second]
     of_rows = [cotangents[k] for k in cotangents if k >= second]
     targets = [x if type(x) is Tensor else wrapped(x) for x in (*of_carried, *sums.values(), *of_rows)]
-    choice = Keeping(loop, recorder, variables, seeds, targets, forward_count)
+    choice = Keeping(loop.keep, recorder, variables, (first, second), seeds, targets, forward_count)
     kept = choice.chosen()
 
     places = [Place(node_of_tensor(variable), [variable]) for variable in variables]
@@ -440,122 +438,3 @@ def divided(
     count = carried + len(accumulators)
     backwards = Derived(Loop(behind, len(taken) + loop.constants, count, loop.length, not loop.backwards), taken)
     return Gradient(forwards, backwards)
-
-
-class Keeping:
-    """The choice of what a loop forwards keeps of each step: what the step backwards reads, unless that is there
-    anyway, or is computed again more cheaply."""
-
-    def __init__(
-        self,
-        loop: Loop,
-        recorder: Recorder,
-        variables: list[Tensor],
-        seeds: list[Tensor],
-        targets: list[Tensor],
-        forward_count: int,
-    ):
-        self.loop, self.recorder, self.targets = loop, recorder, targets
-        (_, first), (_, second), _ = sections(loop)
-        self.carried = variables[first:second]
-        self.there = {mark(x) for x in (*variables[:first], *variables[second:], *seeds)}
-        self.there_nodes = {id(node_of_tensor(x)) for x in (*variables[:first], *variables[second:], *seeds)}
-        self.ahead = recorder.equations[:forward_count]
-        self.maker = {mark(result): equation for equation in self.ahead for result in equation.results}
-        self.tensor = {mark(result): result for equation in self.ahead for result in equation.results}
-        self.tensor |= {mark(x): x for x in self.carried}
-        self.kept: dict[int, tuple[Tensor, list[Tensor]]] = {}  # by node: what is kept, and what it stands for
-        self.aliases: dict[int, list[Tensor]] = {}  # results that are an operand, by its node
-        self.constant: list[Tensor] = []  # results that are known numbers
-        self.inputs = [node_of_tensor(x) for x in variables]
-
-    def chosen(self) -> list[tuple[Tensor, list[Tensor]]]:
-        """What is kept, and for each the tensors of the step that it stands for."""
-        wanted, arrays = self.read()
-        if self.loop.keep:
-            again = self.computed_again(wanted)
-        else:
-            again = [equation for equation in self.ahead if equation]  # all but what is carried
-            for x in self.carried:
-                self.keep(x)
-        for equation in again:
-            self.there |= {mark(result) for result in equation.results}
-            arrays += loose(equation)
-        if self.loop.keep:
-            for key, tensor in wanted.items():
-                if key not in self.there:
-                    self.keep(tensor)
-        self.keep_arrays(arrays)
-        return list(self.kept.values())
-
-    def keep(self, tensor: Tensor) -> None:
-        """Keeps a result."""
-        node = node_of_tensor(tensor)
-        if id(node) in self.there_nodes and id(node) not in self.kept:
-            self.aliases.setdefault(id(node), []).append(tensor)
-            return
-        if id(node) not in changing([node], self.inputs)[1]:
-            self.constant.append(tensor)
-            return
-        entry = self.kept.setdefault(id(node), (tensor, []))
-        if mark(tensor) and all(x is not tensor for x in entry[1]):
-            entry[1].append(tensor)
-        if mark(tensor) and not mark(entry[0]):
-            self.kept[id(node)] = tensor, entry[1]
-        self.there_nodes.add(id(node))
-
-    def read(self) -> tuple[dict[int, Tensor], list[Node]]:
-        """Which results of the step forwards the step backwards reads, and which arrays without derivative."""
-        wanted = {mark(target) for target in self.targets} - {0}
-        arrays = [node_of_tensor(target) for target in self.targets if not mark(target)]
-        for equation in reversed(self.recorder.equations[len(self.ahead) :]):
-            if any(mark(result) in wanted for result in equation.results):
-                wanted |= {mark(x) for x in equation.operands} - {0}
-                arrays += loose(equation)
-        return {key: tensor for key, tensor in self.tensor.items() if key in wanted}, arrays
-
-    def computed_again(self, wanted: dict[int, Tensor]) -> list[Equation]:
-        """The cheap equations among those wanted, whose operands are there."""
-        there = set(self.there)
-        for key in wanted:
-            maker = self.maker.get(key)
-            if maker is None or not is_cheap(maker):
-                there.add(key)
-        found = []
-        for equation in self.ahead:
-            (key, *others) = [mark(result) for result in equation.results]
-            if key in wanted and not others and is_cheap(equation):
-                operands = [mark(x) for x in equation.operands if mark(x)]
-                if all(x in there for x in operands) and not loose(equation):
-                    there.add(key)
-                    found.append(equation)
-        return found
-
-    def keep_arrays(self, roots: list[Node]) -> None:
-        """Conditions and indices: kept, unless they follow from what is there."""
-        _, depends = changing(roots, self.inputs)
-        for root in roots:
-            if id(root) in depends and not self.follows(root):
-                self.keep(wrapped(Symbol(root)))
-
-    def follows(self, root: Node) -> bool:
-        """Whether a node can be computed again, cheaply, from what is there."""
-        waiting, seen = [root], set[int]()
-        while waiting:
-            node = waiting.pop()
-            if id(node) in self.there_nodes or id(node) in seen:
-                continue
-            seen.add(id(node))
-            if not node.operands:
-                if node.op == "input":
-                    return False
-                continue
-            if self.loop.keep and (node.op in DEAR or node.op not in (ELEMENTWISE | VIEWS)):
-                return False
-            waiting += node.operands
-        return True
-
-
-def is_cheap(equation: Equation) -> bool:
-    """Whether an equation costs less than to keep its result."""
-    return getattr(equation.primitive, "name", "") in CHEAP

@@ -25,6 +25,19 @@ def row_bytes(node: Node) -> int:
     return math.prod(node.shape) * int(node.dtype.itemsize)
 
 
+def cut(inputs: Sequence[Node], results: Sequence[Node]) -> tuple[list[Node], list[Node]]:
+    """A body's nodes with inputs in the places of what it is given: some of that was computed in another body."""
+    made = [Node("input", (), k, x.shape, x.dtype, x.weak) for k, x in enumerate(inputs)]
+    known = {id(x): y for x, y in zip(inputs, made, strict=True)}
+    for node in walk(results, set(known)):
+        operands = tuple([known[id(x)] for x in node.operands])
+        if all(x is y for x, y in zip(operands, node.operands, strict=True)):
+            known[id(node)] = node
+        else:
+            known[id(node)] = Node(node.op, operands, node.settings, node.shape, node.dtype, node.weak)
+    return made, [known[id(x)] for x in results]
+
+
 class Repeating:
     """A loop, ready to be executed."""
 
@@ -33,13 +46,16 @@ class Repeating:
         assert type(loop) is Loop
         self.node, self.loop = node, loop
         self.parts = {part.settings: part for part in parts}
-        self.inputs, self.results = loop.body.inputs, loop.body.results
+        self.inputs, self.results = cut(loop.body.inputs, loop.body.results)
         self._find_needed()
-        outputs = [self.results[k] for k in self.wanted]
-        outputs = [
-            Node("copy", (x,), None, x.shape, x.dtype) if not x.shape and any(x is y for y in outputs[:k]) else x
-            for k, x in enumerate(outputs)
-        ]
+        outputs: list[Node] = []
+        bases: set[int] = set()
+        for k in self.wanted:  # each in memory of its own
+            x, base = self.results[k], self.results[k]
+            while base.op == "reshape":
+                base = base.operands[0]
+            outputs.append(Node("copy", (x,), None, x.shape, x.dtype) if id(base) in bases else x)
+            bases.add(id(base))
         self.inner = executable(TracedFunction(list(self.inputs), outputs, [], None))
         # as they are given back: some are copies
         self.outputs = dict(zip(self.wanted, self.inner.function.outputs, strict=True))
@@ -165,7 +181,9 @@ class Repeating:
         pointers = [pointer(self.node.operands[k]) for k in given] + [pointer(self.parts[k]) for k in targets]
         spare = held(w, "%table", slot(self.spare_of))
         w.say(f"call void @{name}({', '.join(f'ptr {x}' for x in ('%table', spare, *pointers))})")
-        return "\n".join([f"define internal void @{name}({', '.join(names)}) nounwind {{", "entry:", *body.lines, "}\n"])
+        return "\n".join(
+            [f"define internal void @{name}({', '.join(names)}) nounwind {{", "entry:", *body.lines, "}\n"]
+        )
 
     def _write_steps(
         self, w: Writer, code: str, table: str, moving: list[tuple[int, int]], swaps: list[tuple[int, int]], flag: str

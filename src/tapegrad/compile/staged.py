@@ -4,7 +4,8 @@ In: what `scan`, `fori_loop` and `while_loop` were given. Out: tensors, as from 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy
@@ -12,12 +13,13 @@ import numpy
 from tapegrad.compile.bodies import Kind, Recorder, node_of_tensor, traced_body
 from tapegrad.compile.loops import Loop, run
 from tapegrad.compile.symbol import Symbol, Trace, constant, current, filled, namespaces, node_of, traces
-from tapegrad.errors import InputError, TapegradError
+from tapegrad.errors import InputError
+from tapegrad.tensor.carried import carried_items, check_alike, leaves, pair
+from tapegrad.tensor.carried import filled as refilled
 from tapegrad.tensor.nesting.levels import Level, no_grad, switches
 from tapegrad.tensor.nesting.traced import plain
-from tapegrad.tensor.rules import elementwise, shapes
+from tapegrad.tensor.rules import shapes
 from tapegrad.tensor.tensor import Tensor, apply, wrapped
-from tapegrad.tensor.trees import matched
 
 
 class OtherKindError(Exception):
@@ -34,7 +36,9 @@ def kind_of(value: Any, what: str) -> Kind:
     if type(value) in (int, float):
         return Kind((), numpy.dtype(type(value)), True)
     if not hasattr(value, "dtype"):
-        raise InputError(f"expected {what} to hold arrays, tensors and numbers, got {type(value).__name__} {value!r:.60}")
+        raise InputError(
+            f"expected {what} to hold arrays, tensors and numbers, got {type(value).__name__} {value!r:.60}"
+        )
     array = plain(value._array) if type(value) is Tensor else value
     return Kind(value.shape, value.dtype, type(array) is Symbol and array.node.weak)
 
@@ -48,37 +52,33 @@ def tensor_like(value: Any, kind: Kind) -> Tensor:
     return wrapped(value if type(value) is Symbol else Symbol(constant(value)))
 
 
-class Traced:
+class TracedBody:
     """A body that was traced: the function of a loop, with what is carried in a list."""
 
-    def __init__(self, step: Callable[[list[Tensor], list[Tensor]], tuple[Any, list[Any]]], init: Any, rows: Any, loop: str):
-        from tapegrad.loops import leaves
-
+    def __init__(
+        self, step: Callable[[list[Tensor], list[Tensor]], tuple[Any, list[Any]]], init: Any, rows: Any, loop: str
+    ):
         self.loop, self.init = loop, leaves(init)
         self.structure = init
         carried = [kind_of(value, "init") for value in self.init]
         rows_of = [Kind(x.shape[1:], x.dtype) for x in rows]
         self.message = ""
-        for _ in range(3):  # a number may become a float32 because another one did
+        while True:  # again where a number takes another dtype
             trace = current()
             before = len(trace.checks)
             try:
-                self.body, self.taken, _ = traced_body(
-                    lambda recorder, given: self._traced(step, recorder, given, carried), [*carried, OK, *rows_of]
-                )
+                self.body, self.taken, _ = traced_body(partial(self._traced, step, carried), [*carried, OK, *rows_of])
                 break
             except OtherKindError as error:
                 carried = error.kinds
                 del trace.checks[before:]
         self.carried = carried
 
-    def _traced(self, step: Any, recorder: Recorder, given: list[Tensor], kinds: list[Kind]) -> list[Tensor]:  # noqa: ARG002
-        from tapegrad.loops import check_alike, filled as filled_with
-
+    def _traced(self, step: Any, kinds: list[Kind], recorder: Recorder, given: list[Tensor]) -> list[Tensor]:  # noqa: ARG002
         trace = current()
         before, count = len(trace.checks), len(kinds)
-        carried, results = step(filled_with(self.structure, given[:count]), given[count + 1 :])
-        items = [x for x in matched(carried, self.structure, "the carry") if x is not None]
+        carried, results = step(refilled(self.structure, given[:count]), given[count + 1 :])
+        items = [x for x in carried_items(carried, self.structure) if x is not None]
         found, changed = [], list(kinds)
         for k, (item, kind) in enumerate(zip(items, kinds, strict=True)):
             made = tensor_like(item, kind)
@@ -122,24 +122,22 @@ def scan(
     f: Callable[[Any, Any], Any], init: Any, xs: Any, count: int, *, reverse: bool, checkpoint: bool
 ) -> tuple[Any, Any]:
     """A scan of `count` steps, as a loop of the graph."""
-    from tapegrad.loops import filled as filled_with
-    from tapegrad.loops import leaves, pair
 
     rows = [x if type(x) is Tensor else wrapped(Symbol(node_of(x))) for x in leaves(xs)]
     shape: list[Any] = []
 
     def step(carry: Any, row: list[Tensor]) -> tuple[Any, list[Any]]:
-        following, result = pair(f(carry, filled_with(xs, row)))
+        following, result = pair(f(carry, refilled(xs, row)))
         shape[:] = [result]
         return following, leaves(result)
 
-    body = Traced(step, init, rows, "scan")
+    body = TracedBody(step, init, rows, "scan")
     carried, results = repeated(body, rows, count, reverse, checkpoint)
-    return filled_with(init, carried), filled_with(shape[0], results)
+    return refilled(init, carried), refilled(shape[0], results)
 
 
 def repeated(
-    body: Traced, rows: list[Tensor], count: int, reverse: bool, checkpoint: bool
+    body: TracedBody, rows: list[Tensor], count: int, reverse: bool, checkpoint: bool
 ) -> tuple[list[Tensor], list[Tensor]]:
     """The results of a body over rows."""
     carried = len(body.carried) + 1
@@ -149,9 +147,13 @@ def repeated(
     size = math.isqrt(count)
     whole = count // size * size
     # what is left over comes last
-    early, late = (slice(count - whole, count), slice(0, count - whole)) if reverse else (
-        slice(0, whole),
-        slice(whole, count),
+    early, late = (
+        (slice(count - whole, count), slice(0, count - whole))
+        if reverse
+        else (
+            slice(0, whole),
+            slice(whole, count),
+        )
     )
     inner = Loop(body.body, len(body.taken), carried, size, reverse)
     parts = [
@@ -208,7 +210,6 @@ def apply_astype(start: Tensor, end: Tensor) -> Tensor:
 
 def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init: Any) -> Any:
     """A loop whose end its numbers decide."""
-    from tapegrad.loops import filled as filled_with
 
     def holds(carry: Any) -> Any:
         value = condition(carry)
@@ -224,24 +225,15 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init
         following = body(carry[1])
         return (wrapped(holds(following)), following), []
 
-    kinds = None
-    lifted = filled_with(init, [tensor_like(x, kind_of(x, "init")) for x in _leaves(init)])
-    made = Traced(step, (wrapped(holds(lifted)), init), [], "while_loop")
-    del kinds
+    lifted = refilled(init, [tensor_like(x, kind_of(x, "init")) for x in leaves(init)])
+    made = TracedBody(step, (wrapped(holds(lifted)), init), [], "while_loop")
     loop = Loop(made.body, len(made.taken), len(made.carried) + 1, None)
     carried, _ = made.checked(run(loop, [*made.taken, *made.operands()]))
-    return filled_with(init, carried[1:])
-
-
-def _leaves(tree: Any) -> Sequence[Any]:
-    from tapegrad.loops import leaves
-
-    return leaves(tree)
+    return refilled(init, carried[1:])
 
 
 def no_results(f: Callable[[Any, Any], Any], init: Any, xs: Any) -> Any:
     """The results of a scan of no steps: arrays without rows."""
-    from tapegrad.loops import filled as filled_with
 
     trace = Trace(100_000)
     traces.append(trace)
@@ -249,14 +241,8 @@ def no_results(f: Callable[[Any, Any], Any], init: Any, xs: Any) -> Any:
     try:
         with no_grad(), Level():
             _, results = scan(f, init, xs, 0, reverse=False, checkpoint=False)
-        found = [numpy.zeros(x.shape, x.dtype) for x in _leaves(results)]
-    except TapegradError:
-        raise
+        found = [numpy.zeros(x.shape, x.dtype) for x in leaves(results)]
     finally:
         switches.staging -= 1
         traces.pop()
-    return filled_with(results, found)
-
-
-__all__ = ["fori_loop", "no_results", "scan", "while_loop"]
-_ = elementwise
+    return refilled(results, found)

@@ -56,7 +56,8 @@ def cast(value: Any, dtype: Any) -> Node:
 def elementwise(name: str, *operands: Any) -> Symbol:
     """An elementwise function of NumPy's, in the dtypes in which NumPy computes it."""
     kinds = tuple([kind_of(value) for value in operands])
-    dtypes = loop_dtypes(name, tuple([numpy.dtype(kind) if len(kinds) == 1 else kind for kind in kinds]))
+    numbers = all(kind in (int, float) for kind in kinds)
+    dtypes = loop_dtypes(name, tuple([numpy.dtype(kind) if len(kinds) == 1 or numbers else kind for kind in kinds]))
     nodes = tuple([cast(value, dtype) for value, dtype in zip(operands, dtypes, strict=False)])
     inner = unwrapped(nodes)
     if inner is not None:
@@ -64,7 +65,7 @@ def elementwise(name: str, *operands: Any) -> Symbol:
         return namespaces[0].reshape(recorded(name, inner), shape)  # type: ignore[no-any-return]
     shorter = simpler(name, nodes)
     symbol = recorded(name, nodes) if shorter is None else Symbol(shorter)
-    if all(kind in (int, float) for kind in kinds) and len(kinds) > 1 and symbol.dtype.kind == "f":
+    if numbers and len(kinds) > 1 and symbol.dtype.kind in "fi":
         symbol.node.weak = True
     return symbol
 
@@ -153,11 +154,17 @@ def side_by_side(node: Node) -> tuple[tuple[Node, ...], int] | None:
     shape, parts, axis = node.shape, {}, None
     while node.op == "add_at" and node.settings[1]:
         index = node.settings[0] if type(node.settings[0]) is tuple else (node.settings[0],)
+        value = node.operands[1]
+        places = [k for k, part in enumerate(index) if type(part) is int]
+        if len(places) == 1 and len(value.shape) == len(shape) - 1 and places[0] < len(shape):
+            (k,) = places  # one place of an axis, as a slice of one
+            first = index[k] % shape[k]
+            index = (*index[:k], slice(first, first + 1), *index[k + 1 :])
+            value = namespaces[0].reshape(Symbol(value), (*value.shape[:k], 1, *value.shape[k:])).node
         if len(index) > len(shape) or not all(type(part) is slice and part.step in (None, 1) for part in index):
             return None
         reach = [part.indices(n)[:2] for part, n in zip(index, shape, strict=False)]
         cut = [k for k, (start, end) in enumerate(reach) if (start, end) != (0, shape[k])]
-        value = node.operands[1]
         if len(cut) != 1 or axis not in (None, cut[0]) or value.shape[cut[0] : cut[0] + 1] == ():
             return None
         axis = cut[0]
@@ -331,6 +338,9 @@ class StagingNamespace(Staging):
     def getitem(self, x: Any, index: Any) -> Symbol:
         operands = [node_of(x)]
         settings = taken_apart(index, operands)
+        if len(operands) == 2 and not operands[1].shape and type(settings) is Place and x.ndim:
+            rows, place = x.shape[0], Symbol(operands[1])  # what the code reads then stays inside
+            self.check((place >= -rows) & (place < rows), f"expected an index of {rows} rows")
         return recorded("slice" if shapes.is_basic(settings) else "getitem", tuple(operands), settings)
 
     def take_along_axis(self, x: Any, indices: Any, axis: int) -> Symbol:

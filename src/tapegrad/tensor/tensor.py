@@ -521,7 +521,7 @@ def apply(primitive: Primitive, operands: tuple[Any, ...], settings: Any = None)
     level = 0
     if recorded and switches.open:
         level = level_of(parents, arrays)
-        if level < 0:
+        if level < 0 or switches.bodies:
             return nested[0](primitive, operands, settings)  # type: ignore[no-any-return]
     if recorded and switches.off and floor() >= level:
         recorded = False

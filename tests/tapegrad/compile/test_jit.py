@@ -314,8 +314,8 @@ def test_gradients_of_slices_are_put_side_by_side():
     def gates(x):
         return (tensor.tanh(x[:, 3:6]) * tensor.sigmoid(x[:, :3]) + x[:, 6:] * w).sum()
 
-    agree(tapegrad.value_and_grad(gates), x, interpreted=["concatenate"])
-    agree(tapegrad.value_and_grad(lambda x: (x[:, 3:6] * x[:, :3]).sum()), x, interpreted=["add_at", "add_at"])
+    agree(tapegrad.value_and_grad(gates), x, interpreted=[])
+    agree(tapegrad.value_and_grad(lambda x: (x[:, 3:6] * x[:, :3]).sum()), x, interpreted=[])
     agree(tapegrad.value_and_grad(lambda x: sum(part.sum() for part in tensor.split(x, 3, 1))), x, interpreted=[])
 
 

@@ -5,14 +5,13 @@ from dataclasses import replace
 from typing import Any
 
 import tapegrad
-from gradmark.engines.protocol import Capabilities, Derivative, Session, namespace
+from gradmark.engines.protocol import Capabilities, Derivative, Session
+from gradmark.engines.tapegrad.operations import array_operations
 from gradmark.engines.tapegrad.transforms import MODES, functional_session
 from gradmark.records import Param, TapeSize
 from gradmark.records.derivative import USUAL_DERIVATIVE
-from gradmark.workloads.vocabulary import TENSOR_FUNCTIONS
 from gradmark.workloads.workload import Workload
 from tapegrad import compile as compiling
-from tapegrad import tensor
 
 GRADIENT = Derivative()
 
@@ -35,7 +34,7 @@ class TapegradJit:
         derivative: Derivative = GRADIENT,
     ) -> Session:
         """One compiled function for value and gradients, and one for the value; other arrays are arguments too."""
-        ops = namespace({n: getattr(tensor, n) for n in TENSOR_FUNCTIONS}, "tapegrad")
+        ops = array_operations()
         active = workload.active(inputs)
 
         def f(*arrays: Any) -> Any:

@@ -8,7 +8,8 @@ from typing import Any
 import tapegrad
 from gradmark.engines.protocol import namespace
 from gradmark.records import TapeSize
-from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS
+from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS, TENSOR_FUNCTIONS
+from tapegrad import tensor
 
 
 def operations(constant: Callable[[float], Any]) -> ModuleType:
@@ -24,6 +25,12 @@ def operations(constant: Callable[[float], Any]) -> ModuleType:
 
     ops.gradient_of = gradient_of  # type: ignore[attr-defined]
     return ops
+
+
+def array_operations() -> ModuleType:
+    """tapegrad's functions of tensors, and its loops, which stay loops inside `jit`."""
+    functions = {name: getattr(tensor, name) for name in TENSOR_FUNCTIONS}
+    return namespace({**functions, "scan": tapegrad.scan, "while_loop": tapegrad.while_loop}, "tapegrad")
 
 
 def size_of(tape: tapegrad.Tape) -> TapeSize:

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gradmark.engines.protocol import Session, bound, namespace
+from gradmark.engines.protocol import Session, bound
+from gradmark.engines.tapegrad.operations import array_operations
 from gradmark.records import Param, TapeSize
-from gradmark.workloads.vocabulary import TENSOR_FUNCTIONS
 from gradmark.workloads.workload import Workload
 from tapegrad import tensor
 
@@ -15,7 +15,7 @@ def tensor_session(workload: Workload, inputs: Sequence[Any], params: Mapping[st
 
     Backward alone keeps what was saved, so that it can be repeated. The whole does not: its peak is what a user sees.
     """
-    ops = namespace({name: getattr(tensor, name) for name in TENSOR_FUNCTIONS}, "tapegrad")
+    ops = array_operations()
     active = workload.active(inputs)
     leaves = [tensor.Tensor(x, requires_grad=k in active) if x.dtype.kind == "f" else x for k, x in enumerate(inputs)]
     wanted = [leaves[k] for k in active]

@@ -9,13 +9,11 @@ import numpy as np
 
 import tapegrad
 from gradmark.engines.floats import FLOATS
-from gradmark.engines.protocol import Derivative, Session, bound, namespace
-from gradmark.engines.tapegrad.operations import operations
+from gradmark.engines.protocol import Derivative, Session, bound
+from gradmark.engines.tapegrad.operations import array_operations, operations
 from gradmark.records import DerivativeName, Param
 from gradmark.records.derivative import FACTS
-from gradmark.workloads.vocabulary import TENSOR_FUNCTIONS
 from gradmark.workloads.workload import Workload
-from tapegrad import tensor
 
 # A dense Jacobian is computed forward or in reverse, whichever has fewer passes.
 MODES: Mapping[DerivativeName, str] = {
@@ -42,7 +40,7 @@ def functional_session(
     scalar, active = workload.kind == "scalar", workload.active(inputs)
     points = (inputs,) if scalar else tuple(inputs[place] for place in active)
     tangents = (list(derivative.tangents),) if scalar else tuple(derivative.tangents)
-    of_numbers, of_arrays = operations(float), namespace({n: getattr(tensor, n) for n in TENSOR_FUNCTIONS}, "tapegrad")
+    of_numbers, of_arrays = operations(float), array_operations()
 
     def evaluate(given: Sequence[Any], *varying: Any) -> Any:
         if scalar:

@@ -13,7 +13,7 @@ from tapegrad.tensor.namespaces import Array, Staging, namespace, staged
 from tapegrad.tensor.nesting import namespace as _namespace  # noqa: F401  enters itself
 from tapegrad.tensor.nesting.batching import apply_batched
 from tapegrad.tensor.nesting.levels import floor, switches
-from tapegrad.tensor.nesting.stage import Stage
+from tapegrad.tensor.nesting.stage import Stage, reading
 from tapegrad.tensor.nesting.traced import Traced, computes_alike, settled, tracing
 from tapegrad.tensor.tensor import Tensor, apply, joined, nested, operand, refusal, wrapped
 
@@ -27,7 +27,8 @@ def apply_nested(primitive: Primitive, operands: tuple[Any, ...], settings: Any)
     """Executes a primitive at the innermost level of its operands."""
     lowest = floor()
     values: list[Any] = []
-    level, kind, innermost = -1, None, None
+    level, kind = -1, None
+    innermost: Any = None
     for value in operands:
         if type(value) is Tensor:
             tensor = value
@@ -43,10 +44,14 @@ def apply_nested(primitive: Primitive, operands: tuple[Any, ...], settings: Any)
         values.append(value)
     if level < 0:
         return apply(primitive, tuple(values), settings)
+    if switches.bodies:
+        body = reading(values, settings, level)
+        if body is not None:
+            return body.record(primitive, values, settings)  # type: ignore[no-any-return]
     if kind is Batch:
         return apply_batched(primitive, values, settings, level)
     if kind is Stage:
-        return innermost.record(primitive, values, settings)  # type: ignore[attr-defined,no-any-return]
+        return innermost.record(primitive, values, settings)  # type: ignore[no-any-return]
     if kind is Tangent:
         return forwards(primitive, values, settings, level)
     return recorded(primitive, values, settings, level)

@@ -3,7 +3,7 @@ cimport cython
 
 @cython.final
 cdef class Switches:
-    cdef public long long off, open, opened, staging
+    cdef public long long off, open, opened, staging, bodies
 
 cdef Switches _switches
 cpdef long long opened()

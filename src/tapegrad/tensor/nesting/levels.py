@@ -14,13 +14,14 @@ _mode = threading.local()
 class Switches:
     """What is open in all threads: as long as it is 0 no thread needs to be asked."""
 
-    __slots__ = ("off", "open", "opened", "staging")
+    __slots__ = ("bodies", "off", "open", "opened", "staging")
 
     def __init__(self) -> None:
         self.off = 0  # contexts of no_grad
         self.open = 0  # levels
         self.opened = 0  # levels so far; also the number of the latest
         self.staging = 0  # functions that are being traced to be compiled
+        self.bodies = 0  # bodies of loops among them
 
 
 switches = Switches()

@@ -2,6 +2,20 @@
 
 from typing import Any
 
+# Who notes down the bodies that are open, innermost last; one thread traces at a time.
+recorders: list[Any] = []
+
+
+def reading(values: Any, settings: Any, level: int) -> Any:
+    """Who notes down the body whose arrays without derivative, such as conditions, are used with tensors from outside
+    it, of this level at most; None if nobody does."""
+    for recorder in reversed(recorders):
+        if recorder.level <= level or not recorder.here():
+            return None
+        if recorder.reads(values, settings):
+            return recorder
+    return None
+
 
 class Stage:
     """The mark of a tensor in a loop's body: who notes down what is computed with it."""

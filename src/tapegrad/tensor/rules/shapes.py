@@ -3,7 +3,8 @@
 from typing import Any
 
 from tapegrad.tensor.instruction import Instruction, Piece, primitive
-from tapegrad.tensor.namespaces import Array
+from tapegrad.tensor.namespaces import Array, staged
+from tapegrad.tensor.nesting.levels import switches
 from tapegrad.tensor.rules import tangents
 
 
@@ -76,6 +77,11 @@ def is_basic(index: Any) -> bool:
 
 def forward_getitem(i: Instruction, x: Array) -> Array:
     """x[index]; settings: the index."""
+    if switches.staging:  # a known array at places that are not known yet
+        index = i.settings if isinstance(i.settings, tuple) else (i.settings,)
+        arrays = [x, *index]
+        staged(arrays, None)
+        x = arrays[0]
     return x[i.settings]
 
 

@@ -187,8 +187,22 @@ def traced_body(f: Callable[..., Any], kinds: Sequence[Kind]) -> tuple[Body, lis
     return body, taken, recorder
 
 
-def closed(recorder: Recorder, places: list[Place], outputs: Sequence[Any]) -> tuple[Body, list[Tensor]]:
-    """A body for these outputs, with no more equations than they need; and what it takes from outside."""
+def part_of(
+    recorder: Recorder, places: list[Place], outputs: Sequence[Any], run: Callable[..., list[Tensor]]
+) -> tuple[Body, list[Tensor]]:
+    """A body for these outputs, in which some of the results that were noted down are operands; and what it takes from
+    outside. Traced anew: nodes of what follows from such a result may have passed it by, where it is a view."""
+    noted, first = closed(recorder, places, outputs, False)
+    kinds = [Kind(node.shape, node.dtype, node.weak) for node in noted.inputs]
+    body, taken, _ = traced_body(lambda _, given: replayed(noted, given, run), kinds)
+    return body, [*taken, *first]
+
+
+def closed(
+    recorder: Recorder, places: list[Place], outputs: Sequence[Any], nodes: bool = True
+) -> tuple[Body, list[Tensor]]:
+    """A body for these outputs, with no more equations than they need; and what it takes from outside. nodes: whether
+    the nodes of the outputs are the body's."""
     inner = [recorder.inside(output) for output in outputs]
     equations = needed(recorder, places, inner)
     used = {mark(x) for equation in equations for x in equation.operands} | {mark(output) for output in inner}
@@ -197,7 +211,7 @@ def closed(recorder: Recorder, places: list[Place], outputs: Sequence[Any]) -> t
         if mark(variable) in used:
             taken.append(outside)
             first.append(Place(node_of_tensor(variable), [variable]))
-    roots = [node_of_tensor(output) for output in inner]
+    roots = [node_of_tensor(output) for output in inner if nodes or not mark(output)]
     for equation in equations:
         roots += loose(equation)
     inputs = [place.node for place in [*first, *places]]

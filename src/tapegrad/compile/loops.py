@@ -16,10 +16,10 @@ from tapegrad.compile.bodies import (
     Recorder,
     array_of,
     changing,
-    closed,
     kind_of,
     mark,
     node_of_tensor,
+    part_of,
     recording,
     replayed,
     tensor_of,
@@ -419,7 +419,7 @@ def divided(
     kept = choice.chosen()
 
     places = [Place(node_of_tensor(variable), [variable]) for variable in variables]
-    ahead, taken = closed(recorder, places, [*results, *[tensor for tensor, _ in kept]])
+    ahead, taken = part_of(recorder, places, [*results, *[tensor for tensor, _ in kept]], run)
     forwards = Derived(Loop(ahead, len(taken) + loop.constants, loop.carried, loop.length, loop.backwards), taken)
 
     carried = sum(outputs[: loop.carried])
@@ -433,7 +433,7 @@ def divided(
         *places[second:],
         *[Place(node_of_tensor(x), [x]) for x in seeds[carried:]],
     ]
-    behind, taken = closed(recorder, back, targets)
+    behind, taken = part_of(recorder, back, targets, run)
     taken += [wrapped(plain(x._array)) for x in choice.constant]
     count = carried + len(accumulators)
     backwards = Derived(Loop(behind, len(taken) + loop.constants, count, loop.length, not loop.backwards), taken)

@@ -19,10 +19,16 @@ from gradmark.records.quantities import RoofKind
 from gradmark.workloads.workload import Workload
 
 
-def namespace(functions: Mapping[str, Any], engine: str = "this engine") -> ModuleType:
+def namespace(
+    functions: Mapping[str, Any],
+    engine: str = "this engine",
+    on_demand: Mapping[str, Callable[[ModuleType], Any]] | None = None,
+) -> ModuleType:
     """The `ops` of a workload. A module, because CPython looks attributes of modules up fastest and most steadily.
 
-    A function that it lacks makes the workload unsupported, and says which function.
+    on_demand: what is made of the module itself when a function first asks for it: few do, and an engine that makes a
+    module for each tape has it among its memory. Loops are, unless the engine has its own. A function that it lacks
+    makes the workload unsupported, and says which function.
 
     >>> ops = namespace({"sin": float.__neg__}, "my engine")
     >>> ops.softplus
@@ -30,13 +36,18 @@ def namespace(functions: Mapping[str, Any], engine: str = "this engine") -> Modu
     gradmark.errors.UnsupportedError: my engine has no softplus, which this function needs
     """
 
-    def lacking(name: str) -> Any:
+    def missing(name: str) -> Any:
         if name.startswith("__"):  # Python itself asks modules for such names
             raise AttributeError(name)
-        raise no_operation(engine, name)
+        make = (on_demand or LOOPS).get(name, LOOPS.get(name))
+        if make is None:
+            raise no_operation(engine, name)
+        function = make(ops)
+        setattr(ops, name, function)
+        return function
 
     ops = ModuleType("ops")
-    vars(ops).update({"scan": partial(_scan, ops), "while_loop": while_loop, **functions}, __getattr__=lacking)
+    vars(ops).update(functions, __getattr__=missing)
     return ops
 
 
@@ -52,6 +63,13 @@ def _scan(ops: Any, step: Callable[..., Any], carry: Any, xs: Any = None, length
         carry, result = step(carry, rows if isinstance(xs, tuple) else rows[0])
         results.append(result)
     return carry, None if results[0] is None else ops.stack(results)
+
+
+# The loops of engines that record Python's.
+LOOPS: Mapping[str, Callable[[ModuleType], Any]] = {
+    "scan": lambda ops: partial(_scan, ops),
+    "while_loop": lambda _: while_loop,
+}
 
 
 def no_operation(engine: str, name: str) -> UnsupportedError:

@@ -14,6 +14,9 @@ SOURCES := pyproject.toml constraints.txt setup.py $(wildcard src/tapegrad/scala
 	src/tapegrad/tensor/rules/*.py src/tapegrad/tensor/rules/*.pxd src/tapegrad/compile/*.pyx \
 	src/gradmark/measure/worker/*.pyx src/gradmark/measure/worker/*.h)
 
+# Most tests wait for the workers that they start: two processes of them take 0.6 of the time of one, on two cores.
+TESTS := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+
 .PHONY: run quick test fuzz lint bench results docs pictures dist clean
 
 run: $(VENV)/built
@@ -22,10 +25,10 @@ run: $(VENV)/built
 # The core, in less than a minute: no other engine, no browser, nothing slow. pytest rewrites each module of tests, which
 # takes seconds, unless it may keep what it made of them.
 quick: $(VENV)/built $(VENV)/quick
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q --durations=5 -m "not peers and not browser and not slow"
+	$(TESTS) -q --durations=5 -m "not peers and not browser and not slow"
 
 test: $(VENV)/built $(VENV)/test $(VENV)/peers
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
+	$(TESTS)
 	$(BIN)/gradmark check
 
 # Files, configurations, messages and names that nobody should write: so many of them, by so many processes. Another seed

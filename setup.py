@@ -184,7 +184,7 @@ def main() -> None:
     write_what_rules_make()
     modules = compiled()
     remove_leftovers(modules)
-    setup(ext_modules=modules)
+    setup(ext_modules=modules, options={"build_ext": {"parallel": os.cpu_count() or 1}})
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ is not settled.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -65,19 +65,21 @@ class Standing(Record, frozen=True, kw_only=True):
     break_even: dict[str, int | None] = {}
 
 
-def rows_of(measurements: Sequence[Measurement]) -> dict[str, list[Measurement]]:
-    """Measurements that did the same work, by workload, size and dtype; devices stand side by side.
+def names_of_tasks(cells: Iterable[Cell]) -> dict[tuple[str, str | None], str]:
+    """What each task of each file is called: a file is named where that name in another file is something else."""
+    pairs = list(dict.fromkeys((cell.task, cell.file) for cell in cells))
+    tasks = [task for task, _ in pairs]
+    return {
+        (task, file): task if file is None or tasks.count(task) == 1 else f"{task} of {file}" for task, file in pairs
+    }
 
-    A file is named where the same name in another file would be something else.
-    """
-    files: dict[str, set[str | None]] = {}
-    for m in measurements:
-        files.setdefault(m.cell.task, set()).add(m.cell.file)
+
+def rows_of(measurements: Sequence[Measurement]) -> dict[str, list[Measurement]]:
+    """Measurements that did the same work, by workload, size and dtype; devices stand side by side."""
+    names = names_of_tasks(m.cell for m in measurements)
     rows: dict[str, list[Measurement]] = {}
     for m in measurements:
-        cell = m.cell
-        alone = len(files[cell.task]) == 1 or cell.file is None
-        rows.setdefault(cell.task if alone else f"{cell.task} of {cell.file}", []).append(m)
+        rows.setdefault(names[m.cell.task, m.cell.file], []).append(m)
     return rows
 
 

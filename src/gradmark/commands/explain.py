@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 EXPLAINED = [name for name in get_args(DerivativeName) if FACTS[name].bound is not None]
 
 
-@click.command(cls=MeasuringCommand)
+@click.command(
+    cls=MeasuringCommand,
+    examples=("gradmark explain expression", "gradmark explain poly/n=10 -e tapegrad:program -e casadi"),
+)
 @click.argument("workload", required=False)
 @click.option(
     "-d",

@@ -21,7 +21,7 @@ HEADS = ("workload", "function")
 LEGEND = [
     "function: its fastest evaluation on any of these engines, nothing recorded; then function and derivative of each "
     "engine, as a multiple of that",
-    "◀ fastest; = tied with the fastest; ? not told from the fastest yet",
+    "◀ fastest; = tied with the fastest; ? not settled: too few processes",
 ]
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from gradmark.analyse.growth import Growth, families, growth
 from gradmark.analyse.paired import MEANING
-from gradmark.analyse.standings import Standing
+from gradmark.analyse.standings import Standing, names_of_tasks
 from gradmark.analyse.summary import summarise_run
 from gradmark.errors import GradmarkError
 from gradmark.records import Cell, Measurement, Run, Summary
@@ -122,7 +122,11 @@ class Material:
     def task(self, entry: "Entry") -> str:
         """The task of a cell, safe to print."""
         cell = entry.row.cell
-        return one_line(f"{cell.task} of {cell.file}" if cell.file else cell.task)
+        return one_line(self._names_of_tasks[cell.task, cell.file])
+
+    @cached_property
+    def _names_of_tasks(self) -> dict[tuple[str, str | None], str]:
+        return names_of_tasks(entry.row.cell for entry in self.entries)
 
     def standing(self, entry: "Entry") -> Standing | None:
         """Where a cell stands in its row; None if it does not compete."""

@@ -117,6 +117,8 @@ class Function:
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         Inside.called.add(self._function.__name__)
+        if self._function is np.broadcast_to:  # CuPy's takes its own arrays only
+            assert isinstance(args[0], ForeignArray), f"broadcast_to was given a {type(args[0]).__name__}"
         with inside():
             result = self._function(*args, **named)
         return Namespace("generator", result) if isinstance(result, np.random.Generator) else foreign(result)

@@ -74,6 +74,14 @@ def test_cupys_memory_is_watched_from_when_somebody_asks(cupy):
     assert counters.peak_bytes() == 1024
 
 
+def test_two_rows_in_a_process_share_cupys_only_hook(cupy):
+    one, other = cuda.counters(cupy), cuda.counters(cupy)
+    assert one.alive_bytes() == other.alive_bytes() == 0
+    (hook,) = Hook.entered
+    hook.malloc_postprocess(mem_size=512, size=500)
+    assert one.alive_bytes() == other.alive_bytes() == 512
+
+
 @pytest.mark.parametrize(("nodes", "there"), [(["/dev/nvidia3"], True), ([], False)])
 def test_a_cuda_device_is_seen_by_its_files(monkeypatch, nodes, there):
     monkeypatch.setattr(cuda_presence.glob, "glob", lambda _pattern: nodes)

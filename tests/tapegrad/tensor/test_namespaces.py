@@ -11,6 +11,7 @@ from oracles.problems import PROBLEMS
 
 from tapegrad import tensor
 from tapegrad.tensor import Tensor, namespaces
+from tapegrad.tensor.instruction import REUSED
 
 SOURCES = Path(__file__).parents[3] / "src" / "tapegrad" / "tensor"
 # The only module that may name a library.
@@ -80,6 +81,13 @@ def test_dropout_draws_from_the_arrays_own_namespace():
     y.sum().backward()
     assert type(y.data) is type(x.grad) is foreign.ForeignArray
     assert x.grad.tolist() == tensor.dropout(np.ones(8), 0.5, seed=0).data.tolist()
+
+
+def test_the_seed_of_a_large_sum_is_an_array_of_the_namespace():
+    x = Tensor(foreign.foreign(np.ones(REUSED)), requires_grad=True)
+    x.sum().backward()
+    assert type(x.grad) is foreign.ForeignArray
+    assert x.grad.tolist() == [1.0] * REUSED
 
 
 def test_numbers_and_lists_are_numpys():

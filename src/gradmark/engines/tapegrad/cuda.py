@@ -47,10 +47,10 @@ def session_on_cuda(workload: Workload, inputs: Sequence[Any], params: Mapping[s
     )
 
 
-def counters(cupy: Any) -> DeviceMemory:
-    """What CuPy's pool is asked for; it is watched from when somebody first asks."""
+@cache  # CuPy takes a hook once, and the rows of an engine on a device share a process
+def watched(cupy: Any) -> dict[str, int]:
+    """What CuPy's pool is asked for, from now on."""
     counted = {"alive": 0, "peak": 0, "made": 0}
-    watching = False
 
     class Watching(cupy.cuda.MemoryHook):  # type: ignore[misc]
         name = "gradmark"
@@ -63,16 +63,17 @@ def counters(cupy: Any) -> DeviceMemory:
         def free_postprocess(self, **given: Any) -> None:
             counted["alive"] -= given["mem_size"]
 
-    hook = Watching()
+    Watching().__enter__()
+    return counted
 
-    def alive() -> int:
-        nonlocal watching
-        if not watching:
-            watching = True
-            hook.__enter__()
-        return counted["alive"]
+
+def counters(cupy: Any) -> DeviceMemory:
+    """The counters of CuPy's pool; it is watched from when somebody first asks."""
 
     def reset() -> None:
+        counted = watched(cupy)
         counted["peak"] = counted["alive"]
 
-    return DeviceMemory(alive, reset, lambda: counted["peak"], lambda: counted["made"])
+    return DeviceMemory(
+        lambda: watched(cupy)["alive"], reset, lambda: watched(cupy)["peak"], lambda: watched(cupy)["made"]
+    )

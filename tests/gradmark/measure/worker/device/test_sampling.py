@@ -249,6 +249,51 @@ class Keeps(Virtual):
         return dataclasses.replace(session, move=move, total=total, forward=None, backward=None)
 
 
+class GivesViews(Virtual):
+    """Its gradient is made an array by a kernel, whenever it is read."""
+
+    name = "gives-views"
+
+    def changed(self, session):
+        def gradients():
+            for kernel in self.backward_kernels:
+                self.device.launch(kernel)
+            return session.gradients()
+
+        return dataclasses.replace(session, gradients=gradients)
+
+
+class ComputesWhenRead(Virtual):
+    """Its gradient is computed when it is first read after a call."""
+
+    name = "computes-when-read"
+
+    def changed(self, session):
+        waiting = [False]
+
+        def total():
+            waiting[0] = True
+            return session.total()
+
+        def gradients():
+            for kernel in self.backward_kernels if waiting[0] else ():
+                self.device.launch(kernel)
+            waiting[0] = False
+            return session.gradients()
+
+        return dataclasses.replace(session, total=total, gradients=gradients, forward=None, backward=None)
+
+
+def test_a_view_that_becomes_an_array_whenever_it_is_read_is_not_work():
+    assert on_virtual("GivesViews").status == "ok"
+
+
+def test_work_that_is_done_when_the_result_is_first_read():
+    found = on_virtual("ComputesWhenRead")
+    assert found.status == "untimed-work"
+    assert found.message.endswith("while the result is read, 195 µs in the calls that are timed")
+
+
 def test_inputs_that_are_copied_on_the_device_are_not_work():
     assert on_virtual("CopiesWhatItTakes").status == "ok"
 

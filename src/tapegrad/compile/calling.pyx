@@ -7,7 +7,7 @@ is part of its binary interface: asking Python for it takes ten times as long.
 """
 
 import numpy
-from cpython.dict cimport PyDict_GetItem, PyDict_Size
+from cpython.dict cimport PyDict_Next, PyDict_Size
 from cpython.object cimport PyObject
 
 cdef extern from *:
@@ -107,7 +107,11 @@ cdef class Entry:
         cdef Leaf leaf
         cdef Py_ssize_t k, count
         cdef tapegrad_array *array
+        cdef PyObject *key
+        cdef PyObject *part
+        cdef PyObject *other
         cdef PyObject *item
+        cdef Py_ssize_t ours = 0, theirs = 0
         cdef tuple shape
         if type(like) is Leaf:
             leaf = <Leaf>like
@@ -147,9 +151,11 @@ cdef class Entry:
         if type(like) is dict:
             if type(value) is not dict or PyDict_Size(value) != PyDict_Size(like):
                 return False
-            for key, part in (<dict>like).items():
-                item = PyDict_GetItem(value, key)
-                if item is NULL or not self.take(<object>item, part):
+            # in the same order too: the function may have gone through it
+            while PyDict_Next(like, &ours, &key, &part):
+                if not PyDict_Next(value, &theirs, &other, &item):
+                    return False
+                if (key != other and <object>key != <object>other) or not self.take(<object>item, <object>part):
                     return False
             return True
         return False

@@ -144,6 +144,17 @@ def test_it_traces_once_for_each_signature():
     assert compiled.traces == len(calls) == 4
 
 
+def test_the_order_of_keys_is_part_of_a_signature():
+    """A function may go through a dict in its order."""
+    f = tapegrad.jit(lambda d: {"first": next(iter(d.values())) * d["a"], **d})
+    a = np.ones((2, 2))
+    for d in ({"a": a, "b": 3 * a}, {"b": 3 * a, "a": a}, {"a": a, "b": 3 * a}):
+        result = f(d)
+        assert list(result) == ["first", *d]
+        assert result["first"].tolist() == (next(iter(d.values())) * a).tolist()
+    assert f.traces == 2
+
+
 def test_a_strict_one_refuses_other_arguments():
     compiled = tapegrad.jit(lambda x: x + 1, strict=True)
     compiled(np.zeros(2))

@@ -12,7 +12,7 @@ import numpy
 from tapegrad.compile.elementary import Writer
 from tapegrad.compile.fusion import KINDS, contiguous, is_splat, view_of
 from tapegrad.compile.rowkernels import BYTES, MEMORY
-from tapegrad.compile.symbol import Node, Place, number_of
+from tapegrad.compile.symbol import Node, number_of, single
 from tapegrad.tensor.rules.shapes import is_basic
 
 # Rows up to this length are one value to LLVM, which splits it into vectors; longer ones are a loop over such.
@@ -43,11 +43,6 @@ def function_for(name: str, node: Node) -> tuple[str, dict[str, str]] | None:
         case _:
             return None
     return (writing.text(name), writing.w.definitions) if done else None
-
-
-def single(index: Any) -> bool:
-    """Whether an index is one integer that is known only when it runs."""
-    return type(index) is Place or (type(index) is tuple and len(index) == 1 and type(index[0]) is Place)
 
 
 class Moving:

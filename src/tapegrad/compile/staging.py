@@ -25,6 +25,7 @@ from tapegrad.compile.symbol import (
     node_of,
     number_of,
     recorded,
+    single,
 )
 from tapegrad.errors import TraceError
 from tapegrad.tensor.namespaces import Staging
@@ -338,7 +339,7 @@ class StagingNamespace(Staging):
     def getitem(self, x: Any, index: Any) -> Symbol:
         operands = [node_of(x)]
         settings = taken_apart(index, operands)
-        if len(operands) == 2 and not operands[1].shape and type(settings) is Place and x.ndim:
+        if len(operands) == 2 and not operands[1].shape and single(settings) and x.ndim:
             rows, place = x.shape[0], Symbol(operands[1])  # what the code reads then stays inside
             self.check((place >= -rows) & (place < rows), f"expected an index of {rows} rows")
         return recorded("slice" if shapes.is_basic(settings) else "getitem", tuple(operands), settings)

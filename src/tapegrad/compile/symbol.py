@@ -51,6 +51,11 @@ class Place:
     operand: int
 
 
+def single(index: Any) -> bool:
+    """Whether an index is one operand, as such or in a tuple: `x[k]`, `x[k,]`."""
+    return type(index) is Place or (type(index) is tuple and len(index) == 1 and type(index[0]) is Place)
+
+
 class Flags(NamedTuple):
     """What NumPy's `flags` say: nothing that a rule could use."""
 

@@ -75,6 +75,18 @@ def test_a_row_at_a_place_that_is_an_argument(place, dtype):
     np.testing.assert_array_equal(gradient, expected)
 
 
+@pytest.mark.parametrize("place", [4, -5])
+def test_a_row_in_a_tuple_that_is_not_there_is_an_error(place):
+    x, k = drawn(4, 3), np.array(place)
+    value = tapegrad.jit(lambda x, k: x[k,])
+    gradient = tapegrad.jit(tapegrad.grad(lambda x, k: (x[k,] * x[k,]).sum()))
+    scanned = tapegrad.jit(lambda x, k: tapegrad.scan(lambda c, k: (c + x[k,].sum(), None), 0.0, k[None])[0])
+    for f in (value, gradient, scanned):
+        f(x, np.array(0))
+        with pytest.raises(InputError, match="expected an index of 4 rows"):
+            f(x, k)
+
+
 @pytest.mark.parametrize("place", [4, -5, 2**40, -(2**62)])
 def test_a_row_that_is_not_there_is_an_error(place):
     f = tapegrad.jit(lambda x, k: x[k])

@@ -86,6 +86,8 @@ class Moving:
         x, value = self.node.operands[:2]
         strides = contiguous(self.node.shape)
         if single(index) and not self.node.operands[2].shape:
+            if str(self.node.operands[2].dtype) not in KINDS:
+                return False
             self.copy("%out", 0, strides, x, x.shape)
             start = self.row_start(self.node.operands[2], self.node.shape)
             shape, inner = self.node.shape[1:], strides[1:]
@@ -109,7 +111,7 @@ class Moving:
         if not single(self.node.settings) or self.node.operands[1].shape or is_splat(self.node.operands[0]):
             return False
         x, index = self.node.operands
-        if self.view(x)[2] != contiguous(x.shape):
+        if str(index.dtype) not in KINDS or self.view(x)[2] != contiguous(x.shape):
             return False
         start = self.row_start(index, x.shape)
         place = self.w.put(f"getelementptr i8, ptr {self.name[id(x)]}, i64 {start}")

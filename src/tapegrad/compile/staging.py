@@ -149,6 +149,14 @@ def taken_apart(index: Any, operands: list[Node]) -> Any:
     return index.item() if isinstance(index, numpy.generic) else index
 
 
+def indexed(index: Any, operands: list[Node]) -> Any:
+    """An index with its arrays as operands of the node, a single integer among them as an int64."""
+    settings = taken_apart(index, operands)
+    if single(settings) and not operands[-1].shape and operands[-1].dtype.kind in "iu":
+        operands[-1] = cast(Symbol(operands[-1]), numpy.int64)
+    return settings
+
+
 def side_by_side(node: Node) -> tuple[tuple[Node, ...], int] | None:
     """Parts that were added to zeros one after the other and fill an axis, in order, and that axis; None if they are
     anything else. That is what the gradients of an array's slices come to."""
@@ -338,10 +346,12 @@ class StagingNamespace(Staging):
 
     def getitem(self, x: Any, index: Any) -> Symbol:
         operands = [node_of(x)]
-        settings = taken_apart(index, operands)
-        if len(operands) == 2 and not operands[1].shape and single(settings) and x.ndim:
+        settings = indexed(index, operands)
+        if single(settings) and not operands[1].shape and x.ndim:
             rows, place = x.shape[0], Symbol(operands[1])  # what the code reads then stays inside
-            self.check((place >= -rows) & (place < rows), f"expected an index of {rows} rows")
+            given = index[0] if type(index) is tuple else index
+            first = 0 if given.dtype.kind == "u" else -rows  # as int64, a uint64 beyond 2^63 would be negative
+            self.check((place >= first) & (place < rows), f"expected an index of {rows} rows")
         return recorded("slice" if shapes.is_basic(settings) else "getitem", tuple(operands), settings)
 
     def take_along_axis(self, x: Any, indices: Any, axis: int) -> Symbol:
@@ -351,12 +361,12 @@ class StagingNamespace(Staging):
         operands = [node_of(x), cast(value, x.dtype)]
         if index is Ellipsis or (index == slice(None) and type(index) is slice):
             return Symbol(repeated(operands[1], x.shape))
-        settings = taken_apart(index, operands)
+        settings = indexed(index, operands)
         return recorded("put", tuple(operands), settings)
 
     def add_at(self, x: Any, value: Any, index: Any, once: bool) -> Symbol:
         operands = [node_of(x), cast(value, x.dtype)]
-        settings = taken_apart(index, operands)
+        settings = indexed(index, operands)
         symbol = recorded("add_at", tuple(operands), (settings, once))
         parts = side_by_side(symbol.node)
         if parts is None:

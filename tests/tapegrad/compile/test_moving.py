@@ -75,6 +75,23 @@ def test_a_row_at_a_place_that_is_an_argument(place, dtype):
     np.testing.assert_array_equal(gradient, expected)
 
 
+@pytest.mark.parametrize("rows", [4, 300])
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.uint8, np.uint16, np.uint32, np.uint64])
+def test_a_row_at_a_place_of_any_integer_dtype(dtype, rows):
+    x, place = drawn(rows, 3), 3 if np.dtype(dtype).kind == "u" else -3
+    k = np.array(place, dtype)
+    for f in (lambda x, k: x[k], tapegrad.grad(lambda x, k: (x[k] * x[k,]).sum())):
+        np.testing.assert_array_equal(tapegrad.jit(f)(x, k), f(x, np.int64(place)))
+    last = tapegrad.jit(lambda x, ks: tapegrad.scan(lambda c, k: (c + x[k], None), np.zeros(3), ks)[0])
+    np.testing.assert_array_equal(last(x, k[None]), x[place])
+
+
+@pytest.mark.parametrize("number", [4, 2**63, 2**64 - 1])
+def test_an_unsigned_place_is_never_counted_from_the_end(number):
+    with pytest.raises(InputError, match="expected an index of 4 rows"):
+        tapegrad.jit(lambda x, k: x[k])(drawn(4, 3), np.array(number, np.uint64))
+
+
 @pytest.mark.parametrize("place", [4, -5])
 def test_a_row_in_a_tuple_that_is_not_there_is_an_error(place):
     x, k = drawn(4, 3), np.array(place)

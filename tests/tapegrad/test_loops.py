@@ -1,5 +1,7 @@
 """Loops: written out, eager and compiled give the same, with all derivatives to the second order."""
 
+import sys
+import threading
 from typing import Any
 
 import numpy
@@ -8,6 +10,7 @@ import pytest
 import tapegrad
 from tapegrad import tensor
 from tapegrad.compile import llvm
+from tapegrad.compile.symbol import tracing
 from tapegrad.errors import InputError, ShapeError, TraceError
 
 W = numpy.random.default_rng(0).normal(size=(3, 3)) / 2
@@ -136,6 +139,61 @@ def test_no_steps_give_rows_of_nothing() -> None:
     carry, ys = tapegrad.scan(lambda c, x: (c + x.sum(), (x, c)), 0.0, numpy.zeros((0, 2), numpy.float32))
     assert carry == 0.0
     assert [(y.shape, y.dtype) for y in ys] == [((0, 2), numpy.float32), ((0,), numpy.float32)]
+
+
+def test_a_scan_of_no_steps_beside_a_trace_in_another_thread() -> None:
+    """Its body is traced, and while one thread traces the other waits."""
+    inside, other, done = threading.Event(), threading.Event(), threading.Event()
+    found = []
+
+    def body(c: Any, x: Any) -> Any:
+        inside.set()
+        other.wait(0.2)
+        return c + x, tensor.tanh(c * x)
+
+    def scan() -> None:
+        found.append(tapegrad.scan(body, W[0], W[:0])[1].shape)
+        done.set()
+
+    def f(w: Any) -> Any:
+        other.set()
+        done.wait(1)
+        found.append(tracing())
+        return w @ w
+
+    thread = threading.Thread(target=scan)
+    thread.start()
+    inside.wait()
+    assert_close(tapegrad.jit(f)(W), W @ W)
+    thread.join()
+    assert found == [(0, 3), True]
+
+
+def test_scans_of_no_steps_and_traces_in_two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(llvm, "available", lambda: False)  # what matters is the tracing
+    start, errors, interval = threading.Barrier(2), [], sys.getswitchinterval()
+
+    def looped(work: Any) -> None:
+        start.wait()
+        try:
+            for _ in range(1000):
+                work()
+        except Exception as error:
+            errors.append(error)
+
+    scan = lambda: tapegrad.scan(lambda c, x: (c + x, tensor.tanh(c * x)), W[0], W[:0])  # noqa: E731
+    threads = [
+        threading.Thread(target=looped, args=(work,)) for work in (scan, lambda: tapegrad.jit(lambda w: w @ w)(W))
+    ]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert errors == []
 
 
 @pytest.mark.parametrize("compiled", [False, True])

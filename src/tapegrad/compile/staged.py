@@ -12,11 +12,11 @@ import numpy
 
 from tapegrad.compile.bodies import Kind, Recorder, node_of_tensor, traced_body
 from tapegrad.compile.loops import Loop, run
-from tapegrad.compile.symbol import Symbol, Trace, constant, current, filled, namespaces, node_of, traces
+from tapegrad.compile.symbol import Symbol, constant, current, filled, namespaces, node_of, opened
 from tapegrad.errors import InputError
 from tapegrad.tensor.carried import carried_items, check_alike, leaves, pair
 from tapegrad.tensor.carried import filled as refilled
-from tapegrad.tensor.nesting.levels import Level, no_grad, switches
+from tapegrad.tensor.nesting.levels import Level, no_grad
 from tapegrad.tensor.nesting.traced import plain
 from tapegrad.tensor.rules import shapes
 from tapegrad.tensor.tensor import Tensor, apply, wrapped
@@ -234,15 +234,7 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init
 
 def no_results(f: Callable[[Any, Any], Any], init: Any, xs: Any) -> Any:
     """The results of a scan of no steps: arrays without rows."""
-
-    trace = Trace(100_000)
-    traces.append(trace)
-    switches.staging += 1
-    try:
-        with no_grad(), Level():
-            _, results = scan(f, init, xs, 0, reverse=False, checkpoint=False)
+    with opened(), no_grad(), Level():
+        _, results = scan(f, init, xs, 0, reverse=False, checkpoint=False)
         found = [numpy.zeros(x.shape, x.dtype) for x in leaves(results)]
-    finally:
-        switches.staging -= 1
-        traces.pop()
     return refilled(results, found)

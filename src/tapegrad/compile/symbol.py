@@ -7,8 +7,10 @@ place. There are no views.
 
 # ruff: noqa: D102, ARG002  the methods are NumPy's, and so are their parameters
 
+import contextlib
 import math
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,6 +19,10 @@ import numpy
 from tapegrad.compile import operations
 from tapegrad.errors import TraceError
 from tapegrad.tensor.namespaces import Array
+from tapegrad.tensor.nesting.levels import switches
+
+# Beyond this a function is a loop that was unrolled: compiling it would take minutes.
+MOST_OPERATIONS = 100_000
 
 
 class Node:
@@ -68,8 +74,7 @@ _flags = Flags()
 class Trace:
     """The nodes of the function that is being traced, so that equal ones become one."""
 
-    def __init__(self, limit: int):
-        self.limit = limit
+    def __init__(self) -> None:
         self.thread = threading.get_ident()
         self.known: dict[Any, Node] = {}
         self.checks: list[tuple[Node, str]] = []  # what must hold at every call, and what to say if it does not
@@ -83,10 +88,10 @@ class Trace:
             return Node(op, operands, settings, shape, dtype)
         if equal is None:
             equal = self.known[key] = Node(op, operands, settings, shape, dtype)
-            if len(self.known) > self.limit:
+            if len(self.known) > MOST_OPERATIONS:
                 raise TraceError(
-                    f"the traced function has more than {self.limit:,} operations; call it without jit, or trace a "
-                    "part of it: jit the function that a loop calls, not the loop"
+                    f"the traced function has more than {MOST_OPERATIONS:,} operations; call it without jit, or trace "
+                    "a part of it: jit the function that a loop calls, not the loop"
                 )
         return equal
 
@@ -106,6 +111,21 @@ def comparable(settings: Any) -> Any:
 
 # The trace that is open, innermost last; one thread traces at a time.
 traces: list[Trace] = []
+_tracing = threading.RLock()
+
+
+@contextlib.contextmanager
+def opened() -> Iterator[Trace]:
+    """A context in which this thread traces; other threads that want to wait until it is left."""
+    with _tracing:
+        trace = Trace()
+        traces.append(trace)
+        switches.staging += 1
+        try:
+            yield trace
+        finally:
+            switches.staging -= 1
+            traces.pop()
 
 
 def current() -> Trace:
@@ -120,7 +140,7 @@ def current() -> Trace:
 
 def tracing() -> bool:
     """Whether this thread traces a function."""
-    return bool(traces) and traces[-1].thread == threading.get_ident()
+    return any(trace.thread == threading.get_ident() for trace in traces[-1:])  # a slice: another may end meanwhile
 
 
 def constant(value: Any) -> Node:

@@ -4,7 +4,6 @@ In: a function and arguments. Out: `TracedFunction`: nodes for what it gave, whi
 must hold at every call.
 """
 
-import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -12,17 +11,13 @@ from typing import Any
 import numpy
 
 from tapegrad.compile import staging as _staging  # noqa: F401  enters itself
-from tapegrad.compile.symbol import Node, Symbol, Trace, constant, traces
+from tapegrad.compile.symbol import Node, Symbol, constant, opened
 from tapegrad.errors import InputError
-from tapegrad.tensor.nesting.levels import Level, no_grad, switches
+from tapegrad.tensor.nesting.levels import Level, no_grad
 from tapegrad.tensor.nesting.traced import Traced as Recording
 from tapegrad.tensor.nesting.traced import plain
 from tapegrad.tensor.tensor import Tensor, wrapped
 from tapegrad.tensor.trees import flat, rebuilt
-
-# Beyond this a function is a loop that was unrolled: compiling it would take minutes.
-MOST_OPERATIONS = 100_000
-_tracing = threading.RLock()
 
 
 @dataclass
@@ -48,29 +43,22 @@ def array_of(value: Any) -> Any:
 def traced(f: Callable[..., Any], args: tuple[Any, ...]) -> TracedFunction:
     """The function's graph for arguments like these."""
     values = flat(args)
-    with _tracing:
-        trace = Trace(MOST_OPERATIONS)
-        traces.append(trace)
-        switches.staging += 1
-        try:
-            inputs: list[Node] = []
-            lifted = []
-            for value in values:
-                if not is_input(value):
-                    lifted.append(value)
-                    continue
-                array = array_of(value)
-                node = Node("input", (), len(inputs), array.shape, array.dtype, isinstance(value, float))
-                inputs.append(node)
-                # indices and labels are arrays as such, as they are to the function when it is interpreted
-                lifted.append(wrapped(Symbol(node)))
-            with no_grad(), Level():
-                result = f(*rebuilt(args, iter(lifted)))
-            outputs = [output_node(item) for item in flat(result)]
-            return TracedFunction(inputs, outputs, trace.checks, rebuilt(result, iter([None] * len(outputs))))
-        finally:
-            switches.staging -= 1
-            traces.pop()
+    with opened() as trace:
+        inputs: list[Node] = []
+        lifted = []
+        for value in values:
+            if not is_input(value):
+                lifted.append(value)
+                continue
+            array = array_of(value)
+            node = Node("input", (), len(inputs), array.shape, array.dtype, isinstance(value, float))
+            inputs.append(node)
+            # indices and labels are arrays as such, as they are to the function when it is interpreted
+            lifted.append(wrapped(Symbol(node)))
+        with no_grad(), Level():
+            result = f(*rebuilt(args, iter(lifted)))
+        outputs = [output_node(item) for item in flat(result)]
+        return TracedFunction(inputs, outputs, trace.checks, rebuilt(result, iter([None] * len(outputs))))
 
 
 def output_node(item: Any) -> Node:

@@ -196,6 +196,20 @@ def test_scans_of_no_steps_and_traces_in_two_threads(monkeypatch: pytest.MonkeyP
     assert errors == []
 
 
+def test_a_scan_without_results_is_returned_whole() -> None:
+    def f(w: Any) -> Any:
+        return tapegrad.scan(lambda h, x: (step(w, h, x), None), H, X)
+
+    compiled = tapegrad.jit(f)
+    for _ in range(2):  # also the quick way
+        carry, ys = compiled(W)
+        assert ys is None
+        assert_close(carry, f(W)[0])
+    assert tapegrad.jit(lambda w: {"a": None, "b": [w, None]})(1.0) == {"a": None, "b": [1.0, None]}
+    with pytest.raises(InputError, match="got NoneType"):
+        tapegrad.jit(lambda w: None)(W)
+
+
 @pytest.mark.parametrize("compiled", [False, True])
 def test_structures_integers_and_constants(compiled: bool) -> None:
     """What is carried may be counted, swapped and left alone; a result may be None, and xs may be a dict."""
@@ -207,12 +221,8 @@ def test_structures_integers_and_constants(compiled: bool) -> None:
 
         return tapegrad.scan(body, (0, (a, b), 2.0), {"u": numpy.arange(4.0), "v": numpy.arange(4)})
 
-    def without_none(a: Any, b: Any) -> Any:
-        carry, ys = f(a, b)
-        assert ys.pop("none") is None
-        return carry, ys
-
-    (k, (x, y), fixed), ys = (tapegrad.jit(without_none) if compiled else without_none)(1.0, 10.0)
+    (k, (x, y), fixed), ys = (tapegrad.jit(f) if compiled else f)(1.0, 10.0)
+    assert ys.pop("none") is None
     assert (int(k), x, y, fixed) == (4, 1 + 0 + 4, 10 + 2 + 6, 2.0)
     assert ys["k"].tolist() == [0, 1, 2, 3]
     assert numpy.asarray(ys["y"][0]).tolist() == [10, 1, 12, 5]

@@ -68,7 +68,7 @@ cdef class Result:
 
 
 cdef class Entry:
-    """A compiled function with the structures of its arguments and results.
+    """A compiled function with the structures of its arguments and results; None among the results is None.
 
     table: the address of the table of addresses that the code takes; keep: what must live as long as it.
     checks: the addresses of conditions that must hold after a call, each with what to say if it does not.
@@ -163,6 +163,8 @@ cdef class Entry:
     cdef object made(self, object like):
         """New arrays for the results, their addresses in the table; numbers are still missing."""
         cdef Result result
+        if like is None:
+            return None
         if type(like) is Result:
             result = <Result>like
             if result.number:
@@ -182,6 +184,8 @@ cdef class Entry:
         """The results, with the numbers that were computed."""
         cdef Result result
         cdef Py_ssize_t k
+        if like is None:
+            return None
         if type(like) is Result:
             result = <Result>like
             if not result.number:

@@ -25,6 +25,7 @@ from tapegrad.compile.rowkernels import Kernel, UnsupportedGroupError, kernel
 from tapegrad.compile.symbol import Node
 from tapegrad.compile.trace import TracedFunction, is_input, ordered
 from tapegrad.errors import InputError
+from tapegrad.tensor.carried import filled
 from tapegrad.tensor.namespaces import Array
 from tapegrad.tensor.trees import flat, rebuilt
 
@@ -404,7 +405,7 @@ class Executable:
             self.address,
             self.numbers.ctypes.data,
             rebuilt(args, iter(leaves)),
-            rebuilt(self.function.structure, iter(results)),
+            filled(self.function.structure, results),
             checks,
             InputError,
             self,

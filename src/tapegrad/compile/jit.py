@@ -15,9 +15,10 @@ from tapegrad.compile.calling import Entry
 from tapegrad.compile.execution import Executable, Report
 from tapegrad.compile.trace import array_of, is_input, traced
 from tapegrad.errors import InputError
+from tapegrad.tensor.carried import filled
 from tapegrad.tensor.nesting.levels import depth
 from tapegrad.tensor.tensor import Tensor
-from tapegrad.tensor.trees import flat, rebuilt
+from tapegrad.tensor.trees import flat
 
 # Signatures that are kept compiled; a function that is called with more of them is traced anew again and again.
 MOST_KEPT = 64
@@ -96,7 +97,7 @@ class Jit:
         with executable.lock, exclusively(entry):
             results = executable([array_of(value) for value in flat(args) if is_input(value)])
         items = [result if result.shape else result.item() for result in results]
-        return rebuilt(structure, iter(items))
+        return filled(structure, items)
 
     def _executable(self, args: tuple[Any, ...]) -> tuple[Executable, Any, Entry | None]:
         key = signature(args)

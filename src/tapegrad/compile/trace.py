@@ -13,6 +13,7 @@ import numpy
 from tapegrad.compile import staging as _staging  # noqa: F401  enters itself
 from tapegrad.compile.symbol import Node, Symbol, constant, opened
 from tapegrad.errors import InputError
+from tapegrad.tensor.carried import filled, leaves
 from tapegrad.tensor.nesting.levels import Level, no_grad
 from tapegrad.tensor.nesting.traced import Traced as Recording
 from tapegrad.tensor.nesting.traced import plain
@@ -27,7 +28,7 @@ class TracedFunction:
     inputs: list[Node]  # for each array among the arguments
     outputs: list[Node]
     checks: list[tuple[Node, str]]  # conditions, and what to say where one does not hold
-    structure: Any  # of the result
+    structure: Any  # of the result: numbers of outputs, and None for nothing
 
 
 def is_input(value: Any) -> bool:
@@ -57,8 +58,8 @@ def traced(f: Callable[..., Any], args: tuple[Any, ...]) -> TracedFunction:
             lifted.append(wrapped(Symbol(node)))
         with no_grad(), Level():
             result = f(*rebuilt(args, iter(lifted)))
-        outputs = [output_node(item) for item in flat(result)]
-        return TracedFunction(inputs, outputs, trace.checks, rebuilt(result, iter([None] * len(outputs))))
+        outputs = [output_node(item) for item in ([result] if result is None else leaves(result))]
+        return TracedFunction(inputs, outputs, trace.checks, filled(result, range(len(outputs))))
 
 
 def output_node(item: Any) -> Node:

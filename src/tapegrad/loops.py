@@ -14,7 +14,7 @@ import numpy
 from tapegrad.compile import staged
 from tapegrad.compile.symbol import tracing
 from tapegrad.errors import InputError, ShapeError
-from tapegrad.tensor.carried import check_carried, filled, leaves, pair
+from tapegrad.tensor.carried import carried_items, check_carried, filled, leaves, pair
 from tapegrad.tensor.functions import stack
 from tapegrad.tensor.tensor import Tensor
 from tapegrad.tensor.trees import is_array, matched, rebuilt
@@ -33,7 +33,9 @@ def scan(
 
     init, x and y are arrays, tensors, numbers, or nested lists, tuples and dicts of them; x is a row of each array of
     xs, None without xs: then length says how many steps there are. A y of None gives None. The carry keeps its
-    structure, shapes and dtypes. With reverse the last row comes first; results stay with their rows.
+    structure, shapes and dtypes; a Python number takes the dtype that the first step gives it, and if that is not its
+    own the first step is computed again from such a number. With reverse the last row comes first; results stay with
+    their rows.
 
     Inside `jit` f is traced once, whatever the length. The backward pass of value_and_grad and vjp reads what each step
     has kept; with checkpoint only every √length-th carry is kept, and the steps between are computed again. Outside
@@ -54,11 +56,17 @@ def scan(
         return staged.scan(f, init, xs, count, reverse=reverse, checkpoint=checkpoint)
     if not count:
         return init, nothing(f, init, xs)
-    carry, results = init, []
+    carry = init
+    results: list[Any] = []
     for k in range(count)[:: -1 if reverse else 1]:
         row = filled(xs, [x[k] for x in leaves(xs)])
-        following, result = pair(f(carry, row))
-        check_carried(following, carry, "scan")
+        while True:
+            following, result = pair(f(carry, row))
+            check_carried(following, carry, "scan")
+            before = carry if results or not leaves(result) else of_dtypes(carry, following)
+            if before is carry:
+                break
+            carry = before  # again: the first result has the dtype of the others
         carry = following
         results.append(result)
     if reverse:
@@ -142,6 +150,27 @@ def steps_of(xs: Any, length: int | None) -> int:
     if not lengths:
         raise InputError("scan got neither xs nor length, and so no number of steps; write length=n, or give xs")
     return int(lengths[0])
+
+
+def of_dtypes(carry: Any, following: Any) -> Any:
+    """What is carried first, Python's numbers in the dtypes that they take in the first step; itself if they keep
+    theirs."""
+    before = leaves(carry)
+    after = [item for item in carried_items(following, carry) if item is not None]
+    numbers = [in_dtype(old, new) for old, new in zip(before, after, strict=True)]
+    return carry if all(x is y for x, y in zip(numbers, before, strict=True)) else filled(carry, numbers)
+
+
+def in_dtype(old: Any, new: Any) -> Any:
+    """A number of Python's in the dtype of what follows it."""
+    if type(old) not in (int, float):
+        return old
+    if type(old) is int and type(new) is float:
+        return float(old)
+    dtype = getattr(new, "dtype", None)
+    if dtype is None or dtype == numpy.dtype(type(old)) or (dtype.kind != "f" and type(old) is float):
+        return old
+    return dtype.type(old)
 
 
 def stacked(items: Sequence[Any]) -> Any:

@@ -141,6 +141,25 @@ def test_no_steps_give_rows_of_nothing() -> None:
     assert [(y.shape, y.dtype) for y in ys] == [((0, 2), numpy.float32), ((0,), numpy.float32)]
 
 
+@pytest.mark.parametrize("count", [0, 1, 3])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_the_dtype_of_results_is_the_same_for_every_number_of_steps(count: int, reverse: bool) -> None:
+    def f(x: Any, init: Any) -> Any:
+        def body(c: Any, r: Any) -> Any:
+            return {"k": c["k"] + 1, "c": c["c"] + r.sum()}, (c["c"], c["k"])
+
+        return tapegrad.scan(body, {"c": init, "k": 0}, x, reverse=reverse)[1]
+
+    x = numpy.ones((count, 2), numpy.float32)
+    for init in (0.0, 0):
+        eager, compiled = f(x, init), tapegrad.jit(lambda x, init=init: f(x, init))(x)
+        assert [y.dtype for y in eager] == [y.dtype for y in compiled] == [numpy.float32, numpy.int64]
+        assert eager[0].tolist() == compiled[0].tolist() == [0.0, 2.0, 4.0][:count][:: -1 if reverse else 1]
+    if count:
+        slope = tapegrad.grad(lambda x: (f(x, 0.0)[0] * f(x, 0.0)[0]).sum())(x)
+        assert slope.dtype == numpy.float32
+
+
 def test_a_scan_of_no_steps_beside_a_trace_in_another_thread() -> None:
     """Its body is traced, and while one thread traces the other waits."""
     inside, other, done = threading.Event(), threading.Event(), threading.Event()

@@ -159,34 +159,50 @@ class CudaTimer:
         return min(taken)
 
     def _copy(self) -> float | None:
-        """Bytes per second, read and written."""
-        try:
-            source, target = self.driver.memory(COPIED_BYTES), self.driver.memory(COPIED_BYTES)
-        except GradmarkError:  # the engine has the memory
-            return None
+        """Bytes per second, read and written; None where it cannot be measured, as where the engine has the memory."""
+        held: list[ctypes.c_uint64] = []
         size, stream = ctypes.c_size_t(COPIED_BYTES), ctypes.c_void_p(LEGACY_STREAM)
-        taken_ns = self._fastest_ns(lambda: self.driver.checked("cuMemcpyDtoDAsync_v2", target, source, size, stream))
-        self.driver.free(source, target)
-        return 1e9 * 2 * COPIED_BYTES / taken_ns
+        try:
+            for _ in range(2):
+                held.append(self.driver.memory(COPIED_BYTES))
+            taken_ns = self._fastest_ns(lambda: self.driver.checked("cuMemcpyDtoDAsync_v2", *held, size, stream))
+            return 1e9 * 2 * COPIED_BYTES / taken_ns
+        except GradmarkError:
+            return None
+        finally:
+            self.driver.free(*held)
 
     def _product(self, dtype: str) -> float | None:
-        """Operations per second of cuBLAS, with all digits of the dtype; None where it is not installed."""
+        """Operations per second of cuBLAS, with all digits of the dtype; None where it is not installed, or where it
+        cannot be measured."""
         cublas, handle = _cublas(), ctypes.c_void_p()
         if cublas is None or dtype not in PRODUCTS or cublas.cublasCreate_v2(ctypes.byref(handle)):
             return None
+        held: list[ctypes.c_uint64] = []
+        try:
+            return self._multiplied(cublas, handle, dtype, held)
+        except GradmarkError:
+            return None
+        finally:
+            cublas.cublasDestroy_v2(handle)
+            self.driver.free(*held)
+
+    def _multiplied(self, cublas: Any, handle: ctypes.c_void_p, dtype: str, held: list[ctypes.c_uint64]) -> float:
+        """The same; adds the memory that it takes to `held`."""
         import numpy as np
 
         kind, compute, size = PRODUCTS[dtype]
         n = PRODUCT_SIZE
+        for _ in range(3):
+            held.append(self.driver.memory(size * n * n))
         numbers = np.random.default_rng(0).standard_normal((n, n)).astype(dtype)  # zeros would take less power
-        arrays = [self.driver.memory(size * n * n) for _ in range(3)]
-        for array in arrays:
+        for array in held:
             self.driver.checked(
                 "cuMemcpyHtoD_v2", array, numbers.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(numbers.nbytes)
             )
         scalar = ctypes.c_float if dtype == "float32" else ctypes.c_double
         one, zero = scalar(1.0), scalar(0.0)
-        a, b, c = (ctypes.c_void_p(array.value) for array in arrays)
+        a, b, c = (ctypes.c_void_p(array.value) for array in held)
 
         def multiply() -> None:
             if cublas.cublasGemmEx(
@@ -195,14 +211,8 @@ class CudaTimer:
             ):  # fmt: skip
                 raise GradmarkError("cuBLAS cannot multiply")
 
-        try:
-            cublas.cublasSetStream_v2(handle, ctypes.c_void_p(LEGACY_STREAM))
-            return 1e9 * 2 * n**3 / self._fastest_ns(multiply)
-        except GradmarkError:
-            return None
-        finally:
-            cublas.cublasDestroy_v2(handle)
-            self.driver.free(*arrays)
+        cublas.cublasSetStream_v2(handle, ctypes.c_void_p(LEGACY_STREAM))
+        return 1e9 * 2 * n**3 / self._fastest_ns(multiply)
 
 
 def _cublas() -> Any:

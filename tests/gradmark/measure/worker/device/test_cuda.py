@@ -16,6 +16,7 @@ ARGUMENTS = {
     "cuInit": 1, "cuDeviceGet": 2, "cuDevicePrimaryCtxRetain": 2, "cuCtxSetCurrent": 1, "cuDeviceGetAttribute": 3,
     "cuEventCreate": 2, "cuEventRecord": 2, "cuEventQuery": 1, "cuEventSynchronize": 1, "cuEventElapsedTime": 3,
     "cuEventDestroy_v2": 1, "cuMemAlloc_v2": 2, "cuMemFree_v2": 1, "cuMemsetD32Async": 4, "cuMemcpyDtoDAsync_v2": 4,
+    "cuMemcpyHtoD_v2": 3,
     "cuCtxSynchronize": 0, "cuGetErrorString": 2,
 }  # fmt: skip
 
@@ -25,7 +26,7 @@ class FakeDriver:
 
     def __init__(self):
         self.now_ms, self.marks, self.handles, self.alive = 0.0, {}, 0, {}
-        self.fails = {}
+        self.fails, self.room = {}, 100  # arrays that fit in memory
 
     def __getattr__(self, name):
         if name not in ARGUMENTS:
@@ -55,8 +56,11 @@ class FakeDriver:
         value._obj.value = self.marks[second.value] - self.marks[first.value]
 
     def on_cuMemAlloc_v2(self, pointer, size):  # noqa: N802
+        if len(self.alive) == self.room:
+            return 2
         pointer._obj.value = 4096 + len(self.alive)
         self.alive[pointer._obj.value] = size.value
+        return 0
 
     def on_cuMemFree_v2(self, pointer):  # noqa: N802
         del self.alive[pointer.value]
@@ -113,6 +117,61 @@ def test_a_device_without_room_has_no_roof(driver):
     assert timer.roofs("float32") == {}
     with pytest.raises(GradmarkError, match=r"CUDA: cuMemAlloc_v2 failed: out of memory \(2\)"):
         timer.flush()
+
+
+class FakeCublas:
+    """A library that multiplies at 10 TFLOP/s, and counts the handles that are not destroyed."""
+
+    def __init__(self, driver):
+        self.driver, self.handles, self.fails = driver, 0, 0
+
+    def cublasCreate_v2(self, handle):  # noqa: N802
+        self.handles += 1
+        handle._obj.value = self.handles
+        return 0
+
+    def cublasSetStream_v2(self, _handle, stream):  # noqa: N802
+        assert stream.value == 1
+        return 0
+
+    def cublasGemmEx(self, _handle, *arguments):  # noqa: N802
+        self.driver.now_ms += 2 * 4096**3 / 10e12 * 1e3
+        assert len(arguments) == 18
+        return self.fails
+
+    def cublasDestroy_v2(self, _handle):  # noqa: N802
+        self.handles -= 1
+        return 0
+
+
+@pytest.mark.parametrize("room", [0, 1, 2, 3])
+def test_a_product_needs_room_for_three_arrays(driver, monkeypatch, room):
+    blas = FakeCublas(driver)
+    monkeypatch.setattr(cuda, "_cublas", lambda: blas)
+    timer = CudaTimer()
+    monkeypatch.setattr(timer, "_copy", lambda: None)
+    driver.room = room
+    assert timer.roofs("float32") == ({"flops": pytest.approx(10e12, rel=1e-3)} if room == 3 else {})
+    assert (driver.alive, blas.handles) == ({}, 0)
+
+
+def test_a_copy_needs_room_for_two_arrays(driver):
+    driver.room = 1
+    assert CudaTimer().roofs("float32") == {}
+    assert driver.alive == {}
+
+
+@pytest.mark.parametrize("function", ["cuMemcpyDtoDAsync_v2", "cuMemcpyHtoD_v2", "cuEventElapsedTime", "gemm"])
+def test_a_roof_that_fails_gives_everything_back(driver, monkeypatch, function):
+    blas = FakeCublas(driver)
+    monkeypatch.setattr(cuda, "_cublas", lambda: blas)
+    if function == "gemm":
+        blas.fails = 13
+    else:
+        driver.fails[function] = 700
+    kinds = {"cuMemcpyDtoDAsync_v2": ["flops"], "cuMemcpyHtoD_v2": ["bytes"], "gemm": ["bytes"]}
+    assert list(CudaTimer().roofs("float64")) == kinds.get(function, [])
+    assert (driver.alive, blas.handles) == ({}, 0)
 
 
 def test_a_mark_that_is_not_reached(driver):

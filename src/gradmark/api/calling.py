@@ -70,7 +70,27 @@ def select(what: "What | Sequence[What] | None", inputs: Any = None, name: str |
         raise SelectionError(
             "inputs go with one plain function; names, files and workloads have inputs of their own: leave inputs out"
         )
-    return [_word(part, inputs, name) for part in parts]
+    words = []
+    made: dict[str, tuple[Any, str]] = {}  # what each file was made for, or each name given
+    for part in parts:
+        words.append(_word(part, inputs, name))
+        if not isinstance(part, str | Path):
+            file, separator, _ = words[-1].rpartition(".py:")
+            ours = separator and Path(file).parent == packing.FOLDER
+            before, called = made.setdefault(file if ours else words[-1], (part, _title(part)))
+            if before is not part:
+                both = (
+                    f"two workloads called {called!r}" if called == _title(part) else f"{called!r} and {_title(part)!r}"
+                )
+                raise SelectionError(
+                    f"{both} cannot be measured together: the file of one would replace that of the other; give one "
+                    "of them another name, gradmark.workload(name=…)"
+                )
+    return words
+
+
+def _title(part: Any) -> str:
+    return str(part.name if isinstance(part, Workload) else getattr(part, "__name__", part))
 
 
 def _word(what: Any, inputs: Any, name: str | None) -> str:

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import gradmark
+from gradmark.api import calling
 from gradmark.commands.main import main
 from gradmark.errors import OptionError, SelectionError, UnlikeRunsError
 from gradmark.store import runs
@@ -150,3 +151,24 @@ def test_what_is_refused(tmp_path, monkeypatch, call, error, message):
     with pytest.raises(error, match=message):
         call()
     assert not os.path.exists(".gradmark/runs")
+
+
+def test_two_workloads_of_one_name_are_refused(tmp_path, monkeypatch):
+    """Each would be written into the same file."""
+    monkeypatch.chdir(tmp_path)
+
+    def named(name, power):
+        made = gradmark.workload(suite="s", stresses="", name=name, inputs=lambda draw: [draw.random()])
+        return made(lambda ops, x: x**power)
+
+    square, cube, other = named("price", 2), named("price", 3), named("a_b", 2)
+    with pytest.raises(SelectionError, match=r"two workloads called 'price' .* give one of them another name"):
+        gradmark.run([square, cube], engines="null", **QUICK)
+    with pytest.raises(SelectionError, match=r"'a_b' and 'a-b' .* give one of them another name"):
+        gradmark.run([other, named("a-b", 3)], engines="null", **QUICK)
+    assert calling.select([square, "poly", "poly", square, other]) == [
+        ".gradmark/functions/price.py:price",
+        *("poly", "poly"),
+        ".gradmark/functions/price.py:price",
+        ".gradmark/functions/a_b.py:a_b",
+    ]

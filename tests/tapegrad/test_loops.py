@@ -530,3 +530,11 @@ def test_without_llvm_a_loop_runs_step_by_step(transform: str, monkeypatch: pyte
     compiled = tapegrad.jit(made(scanned()))
     assert_close(compiled(W, V), made(written_out)(W, V))
     assert compiled.report(W, V).kernels == 0
+
+
+def test_a_fraction_that_becomes_an_integer_is_refused_when_compiled() -> None:
+    def f(k: Any) -> Any:
+        return tapegrad.scan(lambda c, r: (r * 2, None), 0.5, k)[0]
+
+    with pytest.raises(ShapeError, match="int64"):
+        tapegrad.jit(f)(numpy.array([3, 4, 5]))

@@ -82,7 +82,9 @@ class TracedBody:
         found, changed = [], list(kinds)
         for k, (item, kind) in enumerate(zip(items, kinds, strict=True)):
             made = tensor_like(item, kind)
-            if kind.weak and made.dtype != kind.dtype and made.shape == ():
+            # 0.5 that becomes an integer is refused below: as its first value it would be 0
+            becomes = kind.weak and made.shape == () and numpy.can_cast(kind.dtype, made.dtype, "same_kind")
+            if becomes and made.dtype != kind.dtype:
                 changed[k] = Kind((), made.dtype)
             else:
                 check_alike((made.shape, made.dtype), (kind.shape, kind.dtype), k, self.loop)

@@ -443,3 +443,12 @@ def test_without_llvm_a_loop_runs_step_by_step(transform: str, monkeypatch: pyte
     compiled = tapegrad.jit(made(scanned()))
     assert_close(compiled(W, V), made(written_out)(W, V))
     assert compiled.report(W, V).kernels == 0
+
+
+def test_a_condition_that_is_no_number_is_refused_alike_in_both() -> None:
+    def f(x: Any) -> Any:
+        return tapegrad.while_loop(lambda c: c < 10.0, lambda c: c * 2.0, x)
+
+    for call in (f, tapegrad.jit(f)):
+        with pytest.raises(InputError, match=r"expected the condition of while_loop to be one number, got an array of"):
+            call(numpy.ones(3))

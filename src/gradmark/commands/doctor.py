@@ -225,8 +225,8 @@ def smallest(times_ns: Sequence[float], processes: int, seconds: float) -> Check
         (
             f"{len(times_ns)} of {plural(processes, 'process')} met a calm machine; the medians of two "
             f"equal groups of {whole} differ by up to {100 * error:.1f} % (95th percentile)",
-            f"one minute has room for {plural(fitting, 'process')}: {plural(pairs, 'pair')} of one short row"
-            + (", which may see less" if pairs > whole else ""),
+            f"in one minute {plural(fitting, 'process')} of a short row can be measured, {plural(pairs, 'pair')}"
+            + (", which may show smaller differences" if pairs > whole else ""),
         ),
     )
 

@@ -153,7 +153,7 @@ def duration(seconds: float) -> str:
 
 def _stage(step: "Step") -> str:
     if step.kind == "sample":
-        return f"round {step.round} of {step.rounds}"
+        return f"round {step.round} of {step.rounds}" if step.rounds else f"round {step.round}, one more"
     if step.kind == "row":
         return "on the fleet"
     return "inspecting" if step.kind == "inspection" else "counting instructions"

@@ -135,7 +135,8 @@ class Tensor:
         array = plain(self._array)
         text = repr(namespace(array).asarray(array))
         wanted = ", requires_grad=True" if self.requires_grad else ""
-        return f"Tensor{text[text.index('(') : -1]}{wanted})"
+        start, numbers, _ = text.partition("(")
+        return f"Tensor({text[len(start) + 1 : -1] if numbers else text}{wanted})"  # one that is traced has no numbers
 
     def __format__(self, spec: str) -> str:
         if not spec:
@@ -169,7 +170,8 @@ class Tensor:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if self._node is not None:
             raise ConversionError(
-                "an array made of a Tensor would lose its derivative; use the functions of tapegrad.tensor, or .data"
+                "an array made of a Tensor would lose its derivative; use the functions of tapegrad.tensor (to index an "
+                "array, tensor.constant(array)[…]), or .data"
             )
         return namespace(self._array).array(self._array, dtype=dtype)
 

@@ -132,7 +132,7 @@ def _refuse_inputs(workload: Workload, inputs: Sequence[Any], cell: Cell) -> Non
     for name, x in zip(names, inputs, strict=True):
         finite = math.isfinite(x) if isinstance(x, float) else x.dtype.kind != "f" or math.isfinite(abs(x).sum())
         if not finite:
-            raise _invalid(cell, f"draws an input that is not finite: {name}")
+            raise _invalid(cell, f"has an input that is not finite: {name}")
 
 
 def _plain_operations(workload: Workload) -> Any:

@@ -174,7 +174,10 @@ SENTENCES: dict[FindingCode, Callable[[Finding], str]] = {
     FindingCode.OVER: _over,
     FindingCode.BETTER: lambda finding: f"`{RENEW}` records it" if metric(finding.metric).exact else _seen(finding),
     FindingCode.NEW: lambda finding: _no_counterpart(finding) or f"not in the baseline; `{RENEW}` adds it",
-    FindingCode.VANISHED: lambda _: f"in the baseline, but not measured; if that is intended, `{RENEW}` removes it",
+    FindingCode.VANISHED: lambda _: (
+        f"in the baseline, but not measured: select it (a function of yours by its file, "
+        f"`gradmark check FILE`); if it is gone for good, `{RENEW}` removes it"
+    ),
     FindingCode.STATUS: _status,
     FindingCode.REPAIRED: _repaired,
     FindingCode.NEVER_WORKED: _never_worked,

@@ -170,8 +170,8 @@ class Tensor:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if self._node is not None:
             raise ConversionError(
-                "an array made of a Tensor would lose its derivative; use the functions of tapegrad.tensor (to index an "
-                "array, tensor.constant(array)[…]), or .data"
+                "an array made of a Tensor would lose its derivative; use the functions of tapegrad.tensor, or .data; "
+                "to index an array by a Tensor write tensor.constant(array)[…]"
             )
         return namespace(self._array).array(self._array, dtype=dtype)
 

@@ -64,9 +64,9 @@ def load(names: Sequence[str], store: "Store") -> list[Run]:
 
     loaded: list[Run] = []
     problems: list[StoreError] = []
-    for found in [store.find(name, runs.SHOWN_VERBS) for name in names]:
+    for place in [store.find(name, runs.SHOWN_VERBS) for name in names]:
         try:
-            loaded.append(store.load(found))
+            loaded.append(store.load(place))
         except StoreError as error:
             problems.append(error)
     if not loaded:

@@ -5,6 +5,7 @@ Python's loops, which every transform differentiates as it does anything else; i
 whatever the count, and the loop stays a loop (compile/staged.py).
 """
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -113,11 +114,20 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init
     if tracing():
         return staged.while_loop(condition, body, init)
     carry = init
-    while condition(carry):
+    while holds(condition(carry)):
         following = body(carry)
         check_carried(following, carry, "while_loop")
         carry = following
     return carry
+
+
+def holds(met: Any) -> bool:
+    """Whether a loop goes on."""
+    if math.prod(getattr(met, "shape", ())) != 1:
+        raise InputError(
+            f"expected the condition of while_loop to be one number, got an array of shape {met.shape}; reduce it"
+        )
+    return bool(met)
 
 
 # ---- how many steps, and their results --------------------------------------------------------------------------

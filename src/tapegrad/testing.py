@@ -94,15 +94,15 @@ def _numbers(tree: Any) -> list[float]:
 
 def _replaced(tree: Any, index: int, number: float) -> Any:
     """The structure with its number at this position replaced; arrays become float64, or the step would be lost."""
-    made: list[Any] = []
+    leaves: list[Any] = []
     position = 0
     for old in flat(tree):
         start, position = position, position + np.size(old)
         inside = start <= index < position
         if isinstance(old, np.ndarray):
-            made.append(old.astype(np.float64))
+            leaves.append(old.astype(np.float64))
             if inside:
-                made[-1].flat[index - start] = number
+                leaves[-1].flat[index - start] = number
         else:
-            made.append(number if inside else old)
-    return rebuilt(tree, iter(made))
+            leaves.append(number if inside else old)
+    return rebuilt(tree, iter(leaves))

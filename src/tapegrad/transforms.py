@@ -150,10 +150,10 @@ def _check(what: str, argnum: int, args: Sequence[Any]) -> None:
 
 def _pairs(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Arguments and directions, as many of the one as of the other."""
-    for what, given in (("primals", primals), ("tangents", tangents)):
-        if not isinstance(given, list | tuple):
+    for what, entries in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(entries, list | tuple):
             raise InputError(
-                f"expected {what} to be a tuple with one entry for each argument, got {type(given).__name__}; "
+                f"expected {what} to be a tuple with one entry for each argument, got {type(entries).__name__}; "
                 "write (x,) for one argument"
             )
     if len(primals) != len(tangents):

@@ -538,3 +538,12 @@ def test_a_fraction_that_becomes_an_integer_is_refused_when_compiled() -> None:
 
     with pytest.raises(ShapeError, match="int64"):
         tapegrad.jit(f)(numpy.array([3, 4, 5]))
+
+
+def test_a_condition_that_is_no_number_is_refused_alike_in_both() -> None:
+    def f(x: Any) -> Any:
+        return tapegrad.while_loop(lambda c: c < 10.0, lambda c: c * 2.0, x)
+
+    for call in (f, tapegrad.jit(f)):
+        with pytest.raises(InputError, match=r"expected the condition of while_loop to be one number, got an array of"):
+            call(numpy.ones(3))

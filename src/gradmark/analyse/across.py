@@ -49,20 +49,20 @@ def _of_row(
 ) -> list[Standing]:
     both = [name for name in members if all(name in side for side in times)]
     base = min(both, key=lambda name: times[0][name]) if len(both) > 1 else ""
-    made = []
+    standings = []
     for name in members:
         ours, theirs = before.get(name), after.get(name)
         known = ours or theirs
         assert known is not None
         if ours is None or theirs is None:
             reason = f"the {'older' if ours is None else 'newer'} run does not have it"
-            made.append(Standing(cell=known.cell, base="", old=None, new=None, reason=reason))
+            standings.append(Standing(cell=known.cell, base="", old=None, new=None, reason=reason))
             continue
         if base:
             ratios = [side[name] / side[base] if name in side else None for side in times]
         else:
             ratios = [_alone(ours), _alone(theirs)]
-        made.append(
+        standings.append(
             Standing(
                 cell=known.cell,
                 base=before[base].cell.engine if base else ALONE,
@@ -72,7 +72,7 @@ def _of_row(
                 changes=exact_changes(ours, theirs),
             )
         )
-    return made
+    return standings
 
 
 def _time(measurement: Measurement) -> float | None:

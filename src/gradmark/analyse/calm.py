@@ -32,11 +32,11 @@ def share_of_calm_blocks(measurement: Measurement, phase: str) -> float | None:
 def machine(measurements: Sequence[Measurement]) -> Machine:
     """What the pilots of all these measurements say."""
     samples = [sample for m in measurements for sample in m.samples]
-    seen = {word: sum(sample.watched_ns.get(word, 0.0) for sample in samples) for word in ("calm", "slow")}
+    watched_ns = {word: sum(sample.watched_ns.get(word, 0.0) for sample in samples) for word in ("calm", "slow")}
     phases = [phase for sample in samples for phase in sample.phases.values() if phase.watched]
-    whole = sum(seen.values())
+    whole = sum(watched_ns.values())
     return Machine(
-        calm=seen["calm"] / whole if whole else None,
+        calm=watched_ns["calm"] / whole if whole else None,
         slowness=_slowness(phases),
         core_ns=_lowest(phases, CLOCK),
         own_ns=_lowest(phases, CORE),

@@ -104,8 +104,8 @@ def _verdict(claim: str, engine: str, evidence: Sequence[Evidence], failures: Se
         verdict = "not measured"
     elif set(states) != {"kept"} or failures:
         verdict = "undecided"
-    said = [text for _, text in evidence] + [f"{m.cell.row}: {m.status}: {m.message}" for m in failures]
-    return Verdict(claim=claim, verdict=verdict, evidence=said or ["nothing was measured"], engine=engine)
+    texts = [text for _, text in evidence] + [f"{m.cell.row}: {m.status}: {m.message}" for m in failures]
+    return Verdict(claim=claim, verdict=verdict, evidence=texts or ["nothing was measured"], engine=engine)
 
 
 def _failures(measurements: Sequence[Measurement], *workloads: str) -> list[Measurement]:

@@ -34,11 +34,11 @@ def verdicts(measurement: Measurement, numbers: Mapping[str, Number]) -> list[Wa
     if cold and highest and work is not None and work.read_bytes is not None:
         rate = 1e9 * work.read_bytes / cold
         if rate > BEYOND * highest:
-            said = {"bytes_per_s": rate, "roof_bytes_per_s": highest}
-            warnings.append(Warning(code=Code.BEYOND_MEMORY, numbers=said))
+            figures = {"bytes_per_s": rate, "roof_bytes_per_s": highest}
+            warnings.append(Warning(code=Code.BEYOND_MEMORY, numbers=figures))
     if work is not None and work.kernels and work.apart_kernels and work.kernels >= TWICE * work.apart_kernels:
-        said = {"kernels": work.kernels, "apart_kernels": work.apart_kernels}
-        warnings.append(Warning(code=Code.DONE_TWICE, numbers=said))
+        figures = {"kernels": work.kernels, "apart_kernels": work.apart_kernels}
+        warnings.append(Warning(code=Code.DONE_TWICE, numbers=figures))
     phases = [sample.phases["cold"] for sample in measurement.samples if "cold" in sample.phases]
     samples = sum(len(phase.block_ns) for phase in phases)
     dropped = samples - sum(len(phase.calm) for phase in phases)

@@ -135,9 +135,9 @@ def judge(hypothesis: Hypothesis, measurements: Sequence[Measurement]) -> Verdic
     effect = compare(second.metric.name, first.rounds, second.rounds, shown=(first.number.value, second.number.value))
     never_calm = [f"{one.arm.row} on {one.arm.engine}" for one in (first, second) if not one.calm]
     verdict, doubt = _decided(effect, second.metric, never_calm) if second.metric.timed else _counted(effect)
-    seen = [f"{_said(first)}, {_said(second)}", words(effect, second.metric)]
+    texts = [f"{_said(first)}, {_said(second)}", words(effect, second.metric)]
     return Verdict(
-        claim=hypothesis.claim, verdict=verdict, evidence=[*seen, *([doubt] if doubt else [])], engine=engine
+        claim=hypothesis.claim, verdict=verdict, evidence=[*texts, *([doubt] if doubt else [])], engine=engine
     )
 
 
@@ -187,19 +187,19 @@ def words(effect: Comparison, entry: Metric) -> str:
     if not entry.timed:
         return _amounts(effect, entry)
     if ratio == 1.0:
-        said = "as fast"
+        text = "as fast"
     else:
-        said = (
+        text = (
             f"{units.times(1.0 / ratio)} times as fast" if 0.0 < ratio < 1.0 else f"{units.times(ratio)} times as long"
         )
     if low is None or high is None or effect.coverage is None:
-        return said
+        return text
     if ratio < 1.0 and low > 0.0:
         low, high = 1.0 / high, 1.0 / low
     if effect.processes[0] < 2:
-        return f"{said} (one round)"
+        return f"{text} (one round)"
     kind = f"a {100 * effect.coverage:.0f} % interval" if effect.is_interval else f"the range of {effect.processes[0]}"
-    return f"{said} (round by round {units.times(low)} to {units.times(high)}, {kind})"
+    return f"{text} (round by round {units.times(low)} to {units.times(high)}, {kind})"
 
 
 def _amounts(effect: Comparison, entry: Metric) -> str:

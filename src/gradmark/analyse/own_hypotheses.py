@@ -29,8 +29,8 @@ def of_file(path: str, settings: Settings) -> OwnHypotheses:
     try:
         own = call(f"{__name__}:_load", path, OwnHypotheses, settings)
     except GradmarkError as error:
-        said = str(error)
-        raise SelectionError(said if said.startswith(path) else f"{path} cannot be loaded: {said}") from error
+        message = str(error)
+        raise SelectionError(message if message.startswith(path) else f"{path} cannot be loaded: {message}") from error
     if not own.hypotheses:
         raise SelectionError(f"{path} has no Hypothesis; see examples/hypothesis.py")
     return own

@@ -149,8 +149,8 @@ def _spread(item: Measurement, phase: str, number: Number) -> float:
     rest = [times.WHOLE, *(part for part in times.PARTS if part != phase)]
     timed = [phase] if number.how != "derived" else rest
     # A part that is as long as the whole errs as the whole does: there is no other part.
-    seen = [of_processes for name in timed if (of_processes := times.process_times(item.samples, name))]
-    return math.hypot(*(_deviation(of_processes) for of_processes in seen)) / number.value
+    process_times = [of_processes for name in timed if (of_processes := times.process_times(item.samples, name))]
+    return math.hypot(*(_deviation(of_processes) for of_processes in process_times)) / number.value
 
 
 def _deviation(times_ns: Sequence[float]) -> float:

@@ -39,14 +39,14 @@ def groups(outlines: Sequence[Outline]) -> list[Group]:
     for run in ordered:
         alike.setdefault(_key(run), []).append(run)
     names: dict[str, int] = {}
-    made: list[Group] = []
+    named_groups: list[Group] = []
     for runs in alike.values():
         for instance, members in _told_apart(runs).items():
             name = ", ".join(filter(None, [_words(members[0]), f"machine {instance}" if instance else ""]))
             names[name] = names.get(name, 0) + 1
             name += f" ({names[name]})" if names[name] > 1 else ""
-            made.append(Group(name, members[0].machine_class, members, speeds(members)))
-    return made
+            named_groups.append(Group(name, members[0].machine_class, members, speeds(members)))
+    return named_groups
 
 
 def _key(run: Outline) -> tuple[object, ...]:

@@ -88,7 +88,7 @@ def states(visits: Sequence[Visit], reference: float) -> States:
     """All visits to one core, each of one pilot at least. What lay between two visits nobody saw."""
     slow: list[int] = []
     calm: dict[tuple[int, int], list[int]] = defaultdict(list)
-    seen = []
+    stretches = []
     for number, visit in enumerate(visits):
         judged = judge(visit, reference)
         for look, state in zip(visit, judged, strict=True):
@@ -96,10 +96,10 @@ def states(visits: Sequence[Visit], reference: float) -> States:
                 slow.append(look.pilot_ns)
             elif look.pilot_ns <= CALM[CORE] * reference:
                 calm[number, look.at_ns // LEVEL_NS].append(look.pilot_ns)
-        seen.append(joined(visit, judged))
+        stretches.append(joined(visit, judged))
     levels = [median(pilots) for pilots in calm.values() if len(pilots) >= LEAST_PILOTS]
     return States(
-        visits=seen,
+        visits=stretches,
         ratio=median(slow) / reference if slow else None,
         drift=max(levels) / min(levels) - 1.0 if levels else None,
     )
@@ -121,22 +121,22 @@ def judge(visit: Visit, reference: float) -> list[State]:
 
 def joined(visit: Visit, judged: Sequence[State]) -> list[Stretch]:
     """Neighbours of the same state as one stretch. A stretch begins where the one before it ends."""
-    found: list[Stretch] = []
+    stretches: list[Stretch] = []
     for look, until_ns, state in zip(visit, _ends(visit), judged, strict=True):
-        if found and found[-1].state == state:
-            found[-1] = Stretch(state, found[-1].from_ns, until_ns)
+        if stretches and stretches[-1].state == state:
+            stretches[-1] = Stretch(state, stretches[-1].from_ns, until_ns)
         else:
-            found.append(Stretch(state, look.at_ns, until_ns))
-    return found
+            stretches.append(Stretch(state, look.at_ns, until_ns))
+    return stretches
 
 
-def timeline(seen: States, width: int) -> list[dict[State, float]]:
+def timeline(core_states: States, width: int) -> list[dict[State, float]]:
     """The time watched in so many equal parts, or a few less: each has the shares of the states in it.
 
     Every visit has the same number of parts, one at least.
     """
-    parts = max(1, width // len(seen.visits))
-    return [part for visit in seen.visits for part in _parts(visit, parts)]
+    parts = max(1, width // len(core_states.visits))
+    return [part for visit in core_states.visits for part in _parts(visit, parts)]
 
 
 def _parts(visit: Sequence[Stretch], count: int) -> list[dict[State, float]]:

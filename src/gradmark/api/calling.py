@@ -167,7 +167,8 @@ def _options(verb: str, command: click.Command, options: Mapping[str, Any]) -> l
 def _refuse_unknown(verb: str, name: str, known: Mapping[Any, click.Option]) -> None:
     import difflib
 
-    there = [str(key) for key in known if key in How.__annotations__] + ["full"] * ("quick" in known)
+    named = [key for key in ("engines", "derivatives", "dtypes", "devices") if key in known]
+    there = [str(key) for key in known if key in How.__annotations__] + ["full"] * ("quick" in known) + named
     near = difflib.get_close_matches(name, there, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(sorted(there))}"
     raise TypeError(f"{verb}() has no option {name!r}; {hint}")

@@ -31,8 +31,8 @@ def check(
     from gradmark.commands import check as verb
     from gradmark.gate.configuration import read
 
-    given = [f"{key}={amount}" for key, amount in (budgets or {}).items()]
-    asked = {"engines": names(engines), "keyword": keyword, "against": against, "budgets": given, "pairs": pairs}
+    options = [f"{key}={amount}" for key, amount in (budgets or {}).items()]
+    asked = {"engines": names(engines), "keyword": keyword, "against": against, "budgets": options, "pairs": pairs}
     with called("check", select(what), file=baseline, **asked, **how) as call:
         params = call.params
         configuration = read(params["budgets"])

@@ -19,8 +19,8 @@ def load(name: str | Path = "latest", *, store: str | Path | None = None) -> Res
     from gradmark.store.store import open_store
 
     kept = open_store(store)
-    found = kept.find(str(name), runs.SHOWN_VERBS)
-    return Result(kept.load(found), found)
+    place = kept.find(str(name), runs.SHOWN_VERBS)
+    return Result(kept.load(place), place)
 
 
 def compare(

@@ -46,15 +46,15 @@ def command(keyword: str | None, verbs: bool, as_json: bool, pairs: int, invocat
     cells = [*contest.both_sides([row_of(fault) for fault in faults]), *(fault.cell for fault in on_device)]
     settings = contest.settings_of(invocation.settings, pairs)
     with orchestrating(invocation, lambda: invocation.plan_of_cells(cells, settings), places()) as (orchestrator, _):
-        done = audit(orchestrator, Configuration(), pairs, faults)
-        planted = [*done.planted, *audit_devices(orchestrator, on_device)]
-        done = msgspec.structs.replace(done, planted=planted)
+        audited = audit(orchestrator, Configuration(), pairs, faults)
+        planted = [*audited.planted, *audit_devices(orchestrator, on_device)]
+        audited = msgspec.structs.replace(audited, planted=planted)
         orchestrator.finish()
     if as_json:
-        say_document(document(done), "json")
+        say_document(document(audited), "json")
     else:
-        show(done)
-    if not all(planted.caught for planted in done.planted):
+        show(audited)
+    if not all(planted.caught for planted in audited.planted):
         sys.exit(1)
 
 
@@ -82,11 +82,11 @@ def on_every_verb(faults: "Sequence[Fault]", pairs: int, as_json: bool) -> int:
     return int(not all(one.right for one in shown))
 
 
-def show(done: "Audit") -> None:
+def show(audited: "Audit") -> None:
     """One line for each fault, and its evidence."""
     from gradmark.report.tables.gate import change, sentence
 
-    for planted in done.planted:
+    for planted in audited.planted:
         words = ("caught", "missed") if planted.expected else ("passed", "accused")
         word = words[0] if planted.caught else words[1]
         colour = "green" if planted.caught else "red"
@@ -95,5 +95,8 @@ def show(done: "Audit") -> None:
         if planted.evidence is not None:
             parts = [change(planted.evidence), sentence(planted.evidence)]
             say(f"{'':8}{': '.join(part for part in parts if part)}")
-    if done.false_alarms is not None:
-        say(f"false alarms on this machine: {done.false_alarms} of {done.comparisons} comparisons of identical builds")
+    if audited.false_alarms is not None:
+        say(
+            f"false alarms on this machine: {audited.false_alarms} of {audited.comparisons} comparisons of identical "
+            "builds"
+        )

@@ -90,20 +90,21 @@ def cores(seconds: float) -> list[Check]:
     for visit in visited:
         visits.setdefault(visit.core, []).append([states.Look(*look) for look in visit.pilots])
     reference = states.reference_ns(visits.values())
-    seen = {core: states.states(visits[core], reference) for core in visits}
-    found = [one_core(f"core {core}" if watched else "the core", seen[core]) for core in seen]
+    by_core = {core: states.states(visits[core], reference) for core in visits}
+    checks = [one_core(f"core {core}" if watched else "the core", by_core[core]) for core in by_core]
     return [
-        Check(True, how_watched(watched, usable), details=(legend(seen[visited[0].core], sys.stdout.encoding),)),
-        *said_once(found),
-        *([choice(seen, usable)] if len(watched) > 1 else []),
+        Check(True, how_watched(watched, usable), details=(legend(by_core[visited[0].core], sys.stdout.encoding),)),
+        *said_once(checks),
+        *([choice(by_core, usable)] if len(watched) > 1 else []),
     ]
 
 
-def said_once(found: Sequence[Check]) -> list[Check]:
+def said_once(checks: Sequence[Check]) -> list[Check]:
     """The checks, each advice only where it stands last."""
-    later = [{check.advice for check in found[place + 1 :]} for place in range(len(found))]
+    later = [{check.advice for check in checks[place + 1 :]} for place in range(len(checks))]
     return [
-        replace(check, advice="") if check.advice in after else check for check, after in zip(found, later, strict=True)
+        replace(check, advice="") if check.advice in after else check
+        for check, after in zip(checks, later, strict=True)
     ]
 
 
@@ -117,33 +118,33 @@ def how_watched(watched: Sequence[int], usable: Sequence[int]) -> str:
     return f"watched: {which} cores, in turns: two may be halves of one physical core"
 
 
-def one_core(name: str, seen: "States") -> Check:
+def one_core(name: str, states: "States") -> Check:
     """One core: its picture, what its states are like, and what to do if it is seldom calm."""
     from gradmark.report.tables.states import lines, percentage
 
-    calm = seen.share("calm")
+    calm = states.share("calm")
     return Check(
         calm >= OFTEN_CALM,
         f"{name}: {percentage(calm)} calm",
-        "" if calm >= OFTEN_CALM else remedy(seen),
-        tuple(lines(seen, sys.stdout.encoding)),
+        "" if calm >= OFTEN_CALM else remedy(states),
+        tuple(lines(states, sys.stdout.encoding)),
     )
 
 
-def remedy(seen: "States") -> str:
+def remedy(states: "States") -> str:
     """What to do about a core that is seldom calm."""
-    if seen.share("taken") > seen.share("slow"):
+    if states.share("taken") > states.share("slow"):
         return f"close other programs; if there are none, the host takes the core: {ELSEWHERE}"
-    if seen.share("calm") < NEVER_CALM:
+    if states.share("calm") < NEVER_CALM:
         return ELSEWHERE
     return "measure with --full: with more processes, enough of them meet calm moments"
 
 
-def choice(seen: "Mapping[int, States]", usable: Sequence[int]) -> Check:
+def choice(by_core: "Mapping[int, States]", usable: Sequence[int]) -> Check:
     """Which core is the calmest, and whether runs use it. All else goes on on the cores before it, if there are any."""
     from gradmark.report.tables.states import percentage
 
-    calm = {core: states.share("calm") for core, states in seen.items()}
+    calm = {core: states.share("calm") for core, states in by_core.items()}
     used = usable[-1]
     best = max(calm, key=lambda core: (calm[core], core))
     if calm[best] < NEVER_CALM:
@@ -225,8 +226,8 @@ def smallest(times_ns: Sequence[float], processes: int, seconds: float) -> Check
         (
             f"{len(times_ns)} of {plural(processes, 'process')} met a calm machine; the medians of two "
             f"equal groups of {whole} differ by up to {100 * error:.1f} % (95th percentile)",
-            f"one minute has room for {plural(fitting, 'process')}: {plural(pairs, 'pair')} of one short row"
-            + (", which may see less" if pairs > whole else ""),
+            f"in one minute {plural(fitting, 'process')} of a short row can be measured, {plural(pairs, 'pair')}"
+            + (", which may show smaller differences" if pairs > whole else ""),
         ),
     )
 

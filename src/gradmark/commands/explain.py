@@ -86,8 +86,12 @@ def one_row(
 
     names = list(dict.fromkeys(row.workload.name for row in rows))
     if len(names) > 1:
-        some = ", ".join(names[:3])
-        raise SelectionError(f"explain shows one function, and {typed!r} has {len(names)}: name one, such as {some}")
+        files = dict.fromkeys(row.workload.file for row in rows)
+        place = f"{typed.partition(':')[0]}:" if None not in files and len(files) == 1 else ""
+        examples = ", ".join(f"{place}{name}" for name in names[:3])
+        raise SelectionError(
+            f"explain shows one function, and {typed!r} has {len(names)}: name one, such as {examples}"
+        )
     first = rows[0]
     asked = first.derivatives[:1] or ([derivative] if derivative else first.workload.usual_derivatives[:1])
     if asked[0] not in EXPLAINED:

@@ -233,13 +233,13 @@ def show_night(night: "Night") -> None:
         software = f"; changed: {', '.join(map(one_line, shift.software))}" if shift.software else ""
         match shift.whose:
             case "machine":
-                said = f"machine  {shift.step}  all {plural(shift.of, 'row')}: {shift.known_by}; no engine is accused"
+                line = f"machine  {shift.step}  all {plural(shift.of, 'row')}: {shift.known_by}; no engine is accused"
             case "engine":
                 rows = f"{len(shift.rows)} of {plural(shift.of, 'row')}"
-                said = f"engine   {shift.step}  {one_line(shift.engine)}: {rows}{software}"
+                line = f"engine   {shift.step}  {one_line(shift.engine)}: {rows}{software}"
             case _:
-                said = f"row      {shift.step}  {one_line(shift.rows[0])}@{one_line(shift.engine)}{software}"
-        say(f"{said}  on {shift.machine_class} (run {one_line(shift.run)})")
+                line = f"row      {shift.step}  {one_line(shift.rows[0])}@{one_line(shift.engine)}{software}"
+        say(f"{line}  on {shift.machine_class} (run {one_line(shift.run)})")
     judged = f"{plural(night.rows, 'row')} on {night.machines} series of machines"
     say(f"since {night.since}: {len(night.shifts) or 'no'} shift{'s' * (len(night.shifts) != 1)} in {judged}")
     if night.unjudged:

@@ -125,7 +125,7 @@ def runs(store: "Store") -> None:
     """Kept runs, oldest first: what was run, and how far it got; a damaged file is named, not hidden."""
     columns = _columns()
     kept = store.listed()
-    say(f"runs in {store.name} (times are UTC)")
+    say(f"runs in {store.name}{' (times are UTC)' if kept else ': none'}")
     for run in kept:
         for line in lines(run, columns, store):
             say(line)

@@ -120,6 +120,9 @@ def main(arguments: list[str] | None = None) -> Any:
     except click.exceptions.Abort as error:
         terminal.say_error(str(error) or "interrupted")
         sys.exit(143 if isinstance(error.__cause__, Terminated) else 130)
+    except click.exceptions.NoArgsIsHelpError as error:
+        terminal.say(error.format_message(), err=True)
+        sys.exit(error.exit_code)
     except click.ClickException as error:
         shown, message = io.StringIO(), f"Error: {error.format_message()}"
         error.show(shown)

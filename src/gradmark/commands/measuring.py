@@ -106,12 +106,12 @@ class MeasuringCommand(Verb):
             context.obj = _Typed(verb, typed)
             return context
         _refuse_planning(self, context)
-        found, begun = _begun(name, verb, context.params["store"], context.params["trust"])
+        place, begun = _begun(name, verb, context.params["store"], context.params["trust"])
         if not begun.finished and not _on_fleet(context, begun):
             _refuse_elsewhere(begun)
         arguments = [*begun.arguments, *_of_output(context, self)]
         context = super().make_context(info_name, arguments, parent, **extra)
-        context.obj = _Typed(verb, begun.arguments, begun, found)
+        context.obj = _Typed(verb, begun.arguments, begun, place)
         return context
 
 
@@ -255,8 +255,8 @@ def _begun(name: str, verb: str, store: "Store", trusted: bool) -> tuple[str, Ru
                 f"no unfinished run of `gradmark {verb}` in {store.name}; `gradmark list runs` shows all runs"
             )
         name = unfinished[-1].path or unfinished[-1].id
-    found = store.find(name)
-    begun = store.load(found)
+    place = store.find(name)
+    begun = store.load(place)
     if begun.verb == "pytest":
         raise StoreError(f"run {begun.id} was made by a test; run the test again with pytest")
     if begun.verb != verb:
@@ -264,12 +264,12 @@ def _begun(name: str, verb: str, store: "Store", trusted: bool) -> tuple[str, Ru
             f"run {begun.id} was made by `gradmark {begun.verb}`; continue with: {command_to_resume(begun, store)}"
         )
     if not begun.finished:
-        found = str(store.local(found))
+        place = str(store.local(place))
     if not trusted:
-        _refuse_strange(begun, Path(found) if begun.finished and Path(found).exists() else store.local(found))
+        _refuse_strange(begun, Path(place) if begun.finished and Path(place).exists() else store.local(place))
     if not begun.finished:
         _refuse_edited(begun)
-    return found, begun
+    return place, begun
 
 
 def _on_fleet(context: click.Context, begun: Run) -> bool:

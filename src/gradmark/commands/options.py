@@ -89,7 +89,8 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
         "--processes",
         type=click.IntRange(1),
         help=f"Exact number of processes per cell. Default: {PROCESSES} to {MOST_PROCESSES}, until they "
-        f"agree; with --full {PROCESSES_OF_FULL} to {MOST_PROCESSES_OF_FULL}.",
+        f"agree; with --full {PROCESSES_OF_FULL} to {MOST_PROCESSES_OF_FULL}; with more than four engines fewer (see "
+        "`--dry-run`).",
     ),
     "seed": click.option("--seed", default=0, show_default=True, help="Random seed for inputs and cell order."),
     "threads": click.option(

@@ -126,8 +126,8 @@ class Pace:
         if self.first is None or self.latest is None:
             return None
         first, start_s = self.first
-        done = self.latest.done - first.done
-        return (now_s - start_s) / done * (self.latest.total - self.latest.done) if done else None
+        steps = self.latest.done - first.done
+        return (now_s - start_s) / steps * (self.latest.total - self.latest.done) if steps else None
 
 
 def line(step: "Step", left_s: float | None) -> str:
@@ -153,7 +153,7 @@ def duration(seconds: float) -> str:
 
 def _stage(step: "Step") -> str:
     if step.kind == "sample":
-        return f"round {step.round} of {step.rounds}"
+        return f"round {step.round} of {step.rounds}" if step.rounds else f"round {step.round}, one more"
     if step.kind == "row":
         return "on the fleet"
     return "inspecting" if step.kind == "inspection" else "counting instructions"

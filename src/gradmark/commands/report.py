@@ -45,7 +45,11 @@ def command(names: tuple[str, ...], output: Path, own: tuple[str, ...], show: bo
 
     ready(output)
     claims = [claim.hypothesis for claim in choose(own, Settings())] if own else []
-    write(load(names or ("latest",), store), output, claims)
+    runs = load(names or ("latest",), store)
+    write(runs, output, claims)
+    for run in runs:
+        if not run.finished:
+            say(f"unfinished: {run.id}; what was not measured yet is missing on the page", err=True)
     say(f"report: {output}")
     if show:
         import webbrowser
@@ -60,9 +64,9 @@ def load(names: Sequence[str], store: "Store") -> list[Run]:
 
     loaded: list[Run] = []
     problems: list[StoreError] = []
-    for found in [store.find(name, runs.SHOWN_VERBS) for name in names]:
+    for place in [store.find(name, runs.SHOWN_VERBS) for name in names]:
         try:
-            loaded.append(store.load(found))
+            loaded.append(store.load(place))
         except StoreError as error:
             problems.append(error)
     if not loaded:

@@ -61,11 +61,11 @@ def _for_people(run: Run, summaries: "Sequence[Summary]", form: str, medians: bo
     from gradmark.report.model.suites import tables
     from gradmark.report.tables import terminal
 
-    said, calm = notes(run, *growth(run), summaries), list(calmness(run))
+    all_notes, calm = notes(run, *growth(run), summaries), list(calmness(run))
     others = published.beside(rows(run, summaries))
     if sides.wanted(run) and not medians:
         comparison = sides.comparison(run, summaries)
-        shown = [note for note in said if note.level == "warning" or note in calm]  # the rest is in the tables
+        shown = [note for note in all_notes if note.level == "warning" or note in calm]  # the rest is in the tables
         if form == "markdown":
             details = markdown.side_by_side(comparison, shown) + markdown.published(others)
             say_document(markdown.multiples(multiples(run), comparison.answers, details), "markdown")
@@ -75,8 +75,8 @@ def _for_people(run: Run, summaries: "Sequence[Summary]", form: str, medians: bo
         return
     answers = sides.answers_of(run) if sides.compares(run) else []
     if form == "markdown":
-        document = markdown.suites(tables(run, summaries), said, medians=medians) + markdown.published(others)
+        document = markdown.suites(tables(run, summaries), all_notes, medians=medians) + markdown.published(others)
         say_document(markdown.multiples(multiples(run), answers, document) if answers else document, "markdown")
     else:
-        terminal.print_tables(tables(run, summaries), said, console(), answers, medians=medians)
+        terminal.print_tables(tables(run, summaries), all_notes, console(), answers, medians=medians)
         terminal.print_published(others, console())

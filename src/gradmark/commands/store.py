@@ -44,8 +44,8 @@ def init(store: str) -> None:
     before, now = opened.address.migrate()
     if before > now:
         raise StoreError(f"{opened.name} has a newer schema, {before}")
-    made = "made a store" if before == 0 else "brought up to date" if before < now else "up to date already"
-    say(f"{opened.name}: {made}, schema {now}")
+    outcome = "made a store" if before == 0 else "brought up to date" if before < now else "up to date already"
+    say(f"{opened.name}: {outcome}, schema {now}")
 
 
 @command.command(

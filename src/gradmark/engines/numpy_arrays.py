@@ -88,10 +88,10 @@ def windows(x: Array, size: tuple[int, int], stride: tuple[int, int], padding: t
 
 def conv2d(x: Array, weight: Array, bias: Array = None, stride: Any = 1, padding: Any = 0, groups: int = 1) -> Array:
     """Cross-correlation of NCHW with OIHW, one group of channels after another."""
-    seen = windows(x, weight.shape[2:], pair(stride), pair(padding), 0.0)
+    patches = windows(x, weight.shape[2:], pair(stride), pair(padding), 0.0)
     parts = [
         np.tensordot(part, kernel, ((1, 4, 5), (1, 2, 3)))
-        for part, kernel in zip(np.split(seen, groups, axis=1), np.split(weight, groups), strict=True)
+        for part, kernel in zip(np.split(patches, groups, axis=1), np.split(weight, groups), strict=True)
     ]
     y = np.moveaxis(np.concatenate(parts, axis=-1), -1, 1)
     return y if bias is None else y + bias[:, None, None]
@@ -113,8 +113,8 @@ def attention(q: Array, k: Array, v: Array, causal: bool = False) -> Array:
     """softmax(q·kᵀ/√width)·v; if causal, no position sees a later one."""
     scores = q @ np.swapaxes(k, -1, -2) / math.sqrt(q.shape[-1])
     if causal:
-        seen = np.tril(np.ones(scores.shape[-2:], dtype=bool))
-        scores = np.where(seen, scores, -math.inf)
+        mask = np.tril(np.ones(scores.shape[-2:], dtype=bool))
+        scores = np.where(mask, scores, -math.inf)
     return softmax(scores) @ v
 
 

@@ -105,8 +105,8 @@ class Campaign:
         if self.grown.finished:
             return []
         self.begin()
-        done = self._done | {measurement.cell.id for measurement in self.known}
-        return self.errands(Order(), [cell for cell in self.cells if cell.id not in done])
+        done_ids = self._done | {measurement.cell.id for measurement in self.known}
+        return self.errands(Order(), [cell for cell in self.cells if cell.id not in done_ids])
 
     def count_exactly(self, cells: Sequence[Cell], *, again: bool = False) -> None:
         """Exact metrics of the cells, with instructions if the settings ask for them."""

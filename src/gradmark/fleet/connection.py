@@ -107,8 +107,8 @@ class Connection:
         there = [address for address, known in workers.items() if RESOURCE in known.get("resources", {})]
         new = [address for address in there if again or address not in self._known]
         with _reaching(self.address):
-            said = self._described(new)
-        for address, packed in said.items():
+            descriptions = self._described(new)
+        for address, packed in descriptions.items():
             try:
                 self._known[address] = msgspec.structs.replace(decoded(MACHINE, packed), address=address)
             except UndecodableError as error:
@@ -129,30 +129,30 @@ class Connection:
         """What workers say of their machines; of one that is gone nothing."""
         if not addresses:
             return {}
-        said = self._client.run(_guarded, workers=list(addresses), on_error="ignore")
-        for address, answer in said.items():
+        answers = self._client.run(_guarded, workers=list(addresses), on_error="ignore")
+        for address, answer in answers.items():
             if isinstance(answer, str):
                 raise FleetError(f"the worker at {address} cannot describe its machine: {answer}")
-        return {address: answer for address, answer in said.items() if isinstance(answer, bytes)}
+        return {address: answer for address, answer in answers.items() if isinstance(answer, bytes)}
 
     def modules(self, machines: Sequence[Machine], names: Sequence[str]) -> list[tuple[str, dict[str, str]]]:
         """The digests of modules on each machine, and here."""
-        said = [("this machine", machine.modules(names))]
+        digests = [("this machine", machine.modules(names))]
         for each in machines:
             with _reaching(self.address):
                 answer = self._client.run(_modules, list(names), workers=[each.address])[each.address]
-            said.append((each.id, answer))
-        return said
+            digests.append((each.id, answer))
+        return digests
 
     def lacking(self, machines: Sequence[Machine], against: Against) -> dict[str, str]:
         """Why the machines cannot measure the two builds, by their ids."""
-        packed, said = msgspec.json.encode(against), {}
+        packed, reasons = msgspec.json.encode(against), {}
         for each in machines:
             with _reaching(self.address):
                 why = self._client.run(_lacking, packed, workers=[each.address])[each.address]
             if why:
-                said[each.id] = str(why)
-        return said
+                reasons[each.id] = str(why)
+        return reasons
 
     def ask(self, job: Job, machines: Sequence[Machine]) -> Result:
         """The answer of one of the machines to a question of the plan."""

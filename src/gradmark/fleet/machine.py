@@ -140,10 +140,10 @@ def listed(names: Sequence[str]) -> str:
 
 def refuse_unlike(machines: Sequence[Machine]) -> None:
     """Raises unless code and packages are the same on all machines, and the code is that of this one."""
-    said = [(machine.id, machine.versions) for machine in machines]
+    installed = [(machine.id, machine.versions) for machine in machines]
     here = {name: versions().get(name, ABSENT) for name in SUBMITTING}
-    there = [("this machine", here), *((name, {k: its.get(k, ABSENT) for k in SUBMITTING}) for name, its in said)]
-    lines = dict.fromkeys([*differences(there), *differences(said)])
+    there = [("this machine", here), *((name, {k: its.get(k, ABSENT) for k in SUBMITTING}) for name, its in installed)]
+    lines = dict.fromkeys([*differences(there), *differences(installed)])
     if lines:
         raise FleetError(
             f"the machines of the fleet differ, so nothing was measured: {'; '.join(lines)}. Install the same on all "

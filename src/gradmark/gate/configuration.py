@@ -72,17 +72,17 @@ def read(options: Sequence[str] = (), path: Path = FILE) -> Configuration:
     if not isinstance(build, str) or "\0" in build:  # no shell takes a NUL
         raise ConfigurationError(f"{where}: build must be a command, got {_shown(build)}")
     general, workloads = _budgets(table.get("budgets", {}), f"[tool.gradmark.budgets] of {path}")
-    said = {}
+    from_options = {}
     for option in options:
         metric, _, text = option.partition("=")
-        said[metric] = _budget(metric, text, f"--budget {option}")
+        from_options[metric] = _budget(metric, text, f"--budget {option}")
     return Configuration(
         select=tuple(table.get("select", ())),
         engines=tuple(table.get("engines", ("tapegrad",))),
         build=build,
-        budgets={**DEFAULTS, **general, **said},
+        budgets={**DEFAULTS, **general, **from_options},
         workloads={
-            pattern: {metric: budget for metric, budget in own.items() if metric not in said}
+            pattern: {metric: budget for metric, budget in own.items() if metric not in from_options}
             for pattern, own in workloads.items()
         },
     )

@@ -61,8 +61,8 @@ def while_timed(before: Measurement, now: Measurement) -> list[Finding]:
 
 
 def _unfinished_ns(measurement: Measurement) -> float | None:
-    said = [warning for sample in measurement.samples for warning in sample.warnings]
-    return next((warning.numbers["late_ns"] for warning in said if warning.code is Code.UNFINISHED), None)
+    warnings = [warning for sample in measurement.samples for warning in sample.warnings]
+    return next((warning.numbers["late_ns"] for warning in warnings if warning.code is Code.UNFINISHED), None)
 
 
 @dataclass(frozen=True)

@@ -48,12 +48,12 @@ class Point:
     def session(self, name: DerivativeName = USUAL_DERIVATIVE, tangents: Sequence[Any] = ()) -> Session:
         """A session of the engine for one derivative."""
         engine = self.asked.engine
-        told: dict[str, Any] = {"device": self.asked.can.devices[0]} if takes(engine, "device") else {}
+        options: dict[str, Any] = {"device": self.asked.can.devices[0]} if takes(engine, "device") else {}
         if takes(engine, "derivative"):
-            told["derivative"] = Derivative(name=name, tangents=tangents, shape=self.shape)
+            options["derivative"] = Derivative(name=name, tangents=tangents, shape=self.shape)
         elif name != USUAL_DERIVATIVE:
             raise UnsupportedError(f"{self.asked.name} has no {name}")
-        return engine.prepare(self.workload, self.inputs, self.params, **told)
+        return engine.prepare(self.workload, self.inputs, self.params, **options)
 
     def evaluating(self) -> Session:
         """A session of which only the function is called: of a derivative that the function has."""

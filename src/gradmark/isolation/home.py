@@ -39,8 +39,8 @@ class Home:
             start_new_session=True,  # Ctrl-C is not for it
         )
         assert self.janitor.stdout is not None
-        with self.janitor.stdout as told:
-            self.folder = os.fsdecode(told.readline().rstrip(b"\n"))
+        with self.janitor.stdout as pipe:
+            self.folder = os.fsdecode(pipe.readline().rstrip(b"\n"))
         if not self.folder:
             raise GradmarkError(
                 f"no folder can be created in {tempfile.gettempdir()}; set TMPDIR to a folder with room"

@@ -35,12 +35,12 @@ def running() -> dict[int, int]:
 
 def marked(mark: str) -> set[int]:
     """The processes that were started with this text in their environment, or by one that was; but for this one."""
-    found = set()
+    pids = set()
     for pid in running():
         with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:
             if mark.encode() in file.read():
-                found.add(pid)
-    return found - {os.getpid()}
+                pids.add(pid)
+    return pids - {os.getpid()}
 
 
 def below(root: int) -> set[int]:

@@ -78,12 +78,12 @@ def packages() -> dict[str, str]:
 
 def _git(*arguments: str) -> str | None:
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             ["git", *arguments], capture_output=True, text=True, errors="replace", timeout=10, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout.strip() if done.returncode == 0 else None
+    return completed.stdout.strip() if completed.returncode == 0 else None
 
 
 def collect() -> Environment:

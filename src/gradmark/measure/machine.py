@@ -83,10 +83,10 @@ def read(path: str | Path) -> str | None:
 def _said(*command: str) -> str:
     """What a command of the system prints; nothing where there is none."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        completed = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    return completed.stdout.strip() if completed.returncode == 0 else ""
 
 
 def brand() -> str:
@@ -161,12 +161,12 @@ def _of_hardware() -> str:
     """What systems without a machine-id have in its place."""
     match platform.system():
         case "Darwin":
-            found = re.search(r'"IOPlatformUUID" = "([^"]+)"', _said("ioreg", "-rd1", "-c", "IOPlatformExpertDevice"))
-            return found[1] if found else ""
+            matched = re.search(r'"IOPlatformUUID" = "([^"]+)"', _said("ioreg", "-rd1", "-c", "IOPlatformExpertDevice"))
+            return matched[1] if matched else ""
         case "Windows":
             key = r"HKLM\SOFTWARE\Microsoft\Cryptography"
-            found = re.search(r"REG_SZ\s+(\S+)", _said("reg", "query", key, "/v", "MachineGuid"))
-            return found[1] if found else ""
+            matched = re.search(r"REG_SZ\s+(\S+)", _said("reg", "query", key, "/v", "MachineGuid"))
+            return matched[1] if matched else ""
     return ""
 
 

@@ -235,6 +235,7 @@ class Orchestrator:
         """
         if self.grown.finished:
             return
+        rounds = numbers.stop if numbers.start == 0 or len(numbers) > 1 else 0  # one more, and nobody knows how many
         turns = [(number, turn) for number in numbers for turn in self._round(cells, number)]
         total = sum(len(turn) for _, turn in turns)
         lacking = [(number, cells) for number, turn in turns if (cells := self._lacking(turn, number))]
@@ -242,12 +243,12 @@ class Orchestrator:
         if lacking:
             self._calibrate()
         for number, turn in lacking:
-            self.watch(Step("sample", done, total, f"{turn[0].row}@{turn[0].engine}", number + 1, numbers.stop))
+            self.watch(Step("sample", done, total, f"{turn[0].row}@{turn[0].engine}", number + 1, rounds))
             patience_s = self._patience_s(total - done)
             self._take_turn(turn, number, alone=whole is not None and number >= whole, patience_s=patience_s)
             done += len(turn)
         if lacking:
-            self.watch(Step("sample", total, total, "", numbers.stop, numbers.stop))
+            self.watch(Step("sample", total, total, "", numbers.stop, rounds))
 
     def _calibrate(self) -> None:
         """Once before anything is timed: a run that goes on another day has two calibrations."""

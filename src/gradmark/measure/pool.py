@@ -70,17 +70,17 @@ class Pool:
 
         Whoever stops listening ends all that still runs.
         """
-        given: queue.SimpleQueue[T | _StreamEnded | BaseException] = queue.SimpleQueue()
+        items: queue.SimpleQueue[T | _StreamEnded | BaseException] = queue.SimpleQueue()
         over = threading.Event()
 
         def work(stream: Iterator[T]) -> None:
             try:
                 while not over.is_set():
-                    given.put(next(stream))
+                    items.put(next(stream))
             except StopIteration:
-                given.put(_StreamEnded())
+                items.put(_StreamEnded())
             except BaseException as error:
-                given.put(error)
+                items.put(error)
 
         with ThreadPoolExecutor(environment.cores()) as threads:
             for stream in streams:
@@ -88,7 +88,7 @@ class Pool:
             try:
                 running = len(streams)
                 while running:
-                    item = given.get()
+                    item = items.get()
                     if isinstance(item, BaseException):
                         raise item
                     if isinstance(item, _StreamEnded):

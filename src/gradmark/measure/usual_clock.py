@@ -63,8 +63,8 @@ def _write(file: Path, content: bytes) -> None:
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=".clocks-")
     try:
-        with os.fdopen(descriptor, "wb") as made:
-            made.write(content)
+        with os.fdopen(descriptor, "wb") as temporary:
+            temporary.write(content)
         os.replace(name, file)
     except OSError:
         with contextlib.suppress(OSError):

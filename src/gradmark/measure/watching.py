@@ -52,7 +52,7 @@ def watch(order: Order) -> list[Visited]:
     """All visits, in the order in which they were made."""
     patience_s = order.rounds * max(1, len(order.cores)) * order.visit_ns / 1e9 + PATIENCE_S
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             COMMAND,
             input=msgspec.json.encode(order),
             capture_output=True,
@@ -61,11 +61,13 @@ def watch(order: Order) -> list[Visited]:
         )
     except subprocess.TimeoutExpired:
         raise GradmarkError(f"the watching process did not end within {patience_s:.0f} s") from None
-    if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise GradmarkError(f"the watching process ended with exit code {done.returncode}: {' '.join(said[-1:])}")
+    if completed.returncode != 0:
+        errors = completed.stderr.decode(errors="replace").strip().splitlines()
+        raise GradmarkError(
+            f"the watching process ended with exit code {completed.returncode}: {' '.join(errors[-1:])}"
+        )
     try:
-        return decoded(VISITS, done.stdout)
+        return decoded(VISITS, completed.stdout)
     except UndecodableError as error:
         raise GradmarkError(f"the watching process answered something else than visits: {error}") from error
 

@@ -121,13 +121,13 @@ def audit_devices(orchestrator: Orchestrator, faults: Sequence[DeviceFault]) -> 
 def judged_on_device(fault: DeviceFault, measurement: Measurement) -> Planted:
     """Caught if it is said what must be said; of what is no fault nothing must be."""
     status = [] if measurement.status == "ok" else [str(measurement.status)]
-    said = status + [str(warning.code.value) for warning in summarise(measurement).warnings]
+    verdicts = status + [str(warning.code.value) for warning in summarise(measurement).warnings]
     return Planted(
         what=fault.what,
         expected=[str(fault.verdict)] if fault.verdict is not None else [],
-        accused=said,
+        accused=verdicts,
         evidence=None,
-        caught=str(fault.verdict) in said if fault.verdict is not None else not said,
+        caught=str(fault.verdict) in verdicts if fault.verdict is not None else not verdicts,
     )
 
 

@@ -51,15 +51,15 @@ class Revision:
 def git(*arguments: str) -> str:
     """What git answers."""
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             ["git", *arguments], capture_output=True, text=True, errors="surrogateescape", check=False
         )
     except OSError as error:
         raise RevisionError(f"git is needed for --against, and cannot be run: {error}") from error
-    if done.returncode != 0:
-        said = done.stderr.strip().splitlines()
-        raise RevisionError(f"`git {' '.join(arguments)}` failed: {said[-1] if said else 'without a word'}")
-    return done.stdout.strip()
+    if completed.returncode != 0:
+        errors = completed.stderr.strip().splitlines()
+        raise RevisionError(f"`git {' '.join(arguments)}` failed: {errors[-1] if errors else 'without a word'}")
+    return completed.stdout.strip()
 
 
 def commit_of(name: str) -> str:
@@ -164,17 +164,17 @@ def _install(environment: Path, tree: Path, command: str, name: str) -> None:
 
 def _run(command: str | list[str], folder: Path, what: str) -> None:
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             command, shell=isinstance(command, str), cwd=folder, timeout=BUILD_S, check=False, text=True,
             errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             env=home.marked(os.environ),
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise RevisionError(f"{what} took more than {BUILD_S} s; that is no regression, nothing was compared") from None
-    if done.returncode != 0:
-        last = "\n".join(done.stdout.strip().splitlines()[-SHOWN_LINES:])
+    if completed.returncode != 0:
+        last = "\n".join(completed.stdout.strip().splitlines()[-SHOWN_LINES:])
         raise RevisionError(
-            f"{what} failed with exit code {done.returncode}; that is no regression, nothing was compared. Set "
+            f"{what} failed with exit code {completed.returncode}; that is no regression, nothing was compared. Set "
             f"`build` in [tool.gradmark] to what builds it ({{python}} and {{tree}} are filled in). It said:\n{last}"
         )
 

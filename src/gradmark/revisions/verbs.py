@@ -45,12 +45,12 @@ class Shown(Record, frozen=True, kw_only=True):
 
     def word(self, verb: str) -> str:
         """What the table says: a verb that cannot show a fault has nothing to say."""
-        said = self.verbs[verb]
+        result = self.verbs[verb]
         if not self.expected:
-            return "accused" if said == "caught" else said
+            return "accused" if result == "caught" else result
         if verb in self.expected:
-            return "missed" if said == "passed" else said
-        return "–" if said == "passed" else said
+            return "missed" if result == "passed" else result
+        return "–" if result == "passed" else result
 
 
 def plant(faults: Sequence[Fault], folder: Path, pairs: int, watch: Callable[[str], None]) -> list[Shown]:
@@ -100,7 +100,7 @@ class _Repository:
         (self.folder / "test_engine.py").write_text(
             TEST.format(workload=fault.workload, engine=ENGINE, size=dict(fault.size))
         )
-        said = {
+        result_of = {
             RUN: self._word([*GRADMARK, "run", row, "-e", ENGINE, "--json", "after.json"]),
             CHECK: self._word([*GRADMARK, "check", row]),
             AGAINST: self._word([*GRADMARK, "check", row, "--against", "HEAD", "--pairs", str(self.pairs)]),
@@ -109,28 +109,28 @@ class _Repository:
             ),
             COMPARE: self._compared(row),
         }
-        return {verb: said[verb] for verb in VERBS}
+        return {verb: result_of[verb] for verb in VERBS}
 
     def _compared(self, row: str) -> str:
         """`compare` judges nothing by an exit code: it says that the row is slower, or what else of it changed."""
-        done = self._called([*GRADMARK, "compare", _before(row), "after.json", "--changed"])
-        if done.returncode != 0:
-            return _failure(done)
-        _, _, said = done.stdout.partition(f"\n{row}@")  # before it: what differs between the machines
-        return "caught" if any(line.endswith("slower") or " → " in line for line in said.splitlines()) else "passed"
+        completed = self._called([*GRADMARK, "compare", _before(row), "after.json", "--changed"])
+        if completed.returncode != 0:
+            return _failure(completed)
+        _, _, changes = completed.stdout.partition(f"\n{row}@")  # before it: what differs between the machines
+        return "caught" if any(line.endswith("slower") or " → " in line for line in changes.splitlines()) else "passed"
 
     def _write(self, engine: str) -> None:
         module, _, name = engine.partition(":")
         (self.folder / f"{SUBJECT}.py").write_text(f"from {module} import {name} as Subject  # noqa: F401\n")
 
     def _word(self, command: Sequence[str]) -> str:
-        done = self._called(command)
-        return WORDS.get(done.returncode) or _failure(done)
+        completed = self._called(command)
+        return WORDS.get(completed.returncode) or _failure(completed)
 
     def _done(self, command: Sequence[str]) -> None:
-        done = self._called(command)
-        if done.returncode != 0:
-            raise RevisionError(f"`{' '.join(command[-4:])}` failed: {_failure(done)}")
+        completed = self._called(command)
+        if completed.returncode != 0:
+            raise RevisionError(f"`{' '.join(command[-4:])}` failed: {_failure(completed)}")
 
     def _called(self, command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
         # other plugins of this environment, and where GitHub wants its summary, are not the subject
@@ -152,6 +152,6 @@ def _before(row: str) -> str:
     return f"before-{row.replace('/', '-')}.json"
 
 
-def _failure(done: "subprocess.CompletedProcess[str]") -> str:
-    last = (done.stderr.strip() or done.stdout.strip()).splitlines()
-    return f"exit code {done.returncode}" + (f": {last[-1]}" if last else "")
+def _failure(completed: "subprocess.CompletedProcess[str]") -> str:
+    last = (completed.stderr.strip() or completed.stdout.strip()).splitlines()
+    return f"exit code {completed.returncode}" + (f": {last[-1]}" if last else "")

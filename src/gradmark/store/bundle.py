@@ -35,10 +35,10 @@ class Bundle(msgspec.Struct, frozen=True):
     commit: str | None
 
 
-def packed_outline(made: Outline) -> Packed:
+def packed_outline(run: Outline) -> Packed:
     """An outline in the parts that a store keeps."""
-    heading, cells = packed(made.heading)
-    columns = {name: msgspec.Raw(column) for name, column in made.columns.items()}
+    heading, cells = packed(run.heading)
+    columns = {name: msgspec.Raw(column) for name, column in run.columns.items()}
     return Packed(msgspec.Raw(heading), msgspec.Raw(cells), columns)
 
 

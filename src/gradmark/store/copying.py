@@ -37,20 +37,20 @@ class Copied:
 def copy(source: Store, target: Store, watch: Callable[[int, int], None] = lambda _done, _total: None) -> Copied:
     """Copies what the target lacks. A run that went on meanwhile replaces what the target had of it."""
     ours, theirs = source.held(), target.held()
-    done = {
+    present = {
         name for name, (size, _) in ours.items() if name in theirs and (theirs[name][1] or theirs[name][0] == size > 0)
     }
-    result = Copied(there=len(done))
-    new = [name for name in ours if name not in done]
+    result = Copied(there=len(present))
+    new = [name for name in ours if name not in present]
     total = len(new)
     if total >= MANY and _in_parallel(source, target):
         assert isinstance(source, FolderStore)
         for part in _parts(source, target, sorted(new)):
             _add(result, part)
-            watch(result.copied + result.there - len(done), total)
+            watch(result.copied + result.there - len(present), total)
         return result
     waiting: list[Bundle] = []
-    for run in source.bundles(done):
+    for run in source.bundles(present):
         if isinstance(run, str):
             result.problems.append(run)
             continue

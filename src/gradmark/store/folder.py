@@ -44,9 +44,9 @@ class FolderStore:
         """The file of a new run."""
         return Journal.begin(run, self.folder)
 
-    def resume(self, found: str) -> Journal:
+    def resume(self, place: str) -> Journal:
         """The file goes on."""
-        return Journal.resume(Path(found))
+        return Journal.resume(Path(place))
 
     def put_away(self, path: Path) -> str:
         """It is here already; the index has its numbers from now on."""
@@ -61,13 +61,13 @@ class FolderStore:
         """The path of a run."""
         return str(runs.find(name, self.folder, verbs))
 
-    def load(self, found: str) -> Run:
+    def load(self, place: str) -> Run:
         """The run in a file."""
-        return runs.load(Path(found))
+        return runs.load(Path(place))
 
-    def local(self, found: str) -> Path:
+    def local(self, place: str) -> Path:
         """The file itself."""
-        return Path(found)
+        return Path(place)
 
     def outlines(self, metrics: Collection[str], since: str = "") -> Known:  # noqa: ARG002  an index has all
         """From the index, and from files that it lacks."""

@@ -44,23 +44,23 @@ class Known(msgspec.Struct, frozen=True):
 _LINE, _PACKED = msgspec.json.Decoder(Line), msgspec.json.Decoder(Packed)
 
 
-def add(path: Path, made: Packed | None = None) -> None:
+def add(path: Path, packed: Packed | None = None) -> None:
     """Adds a run file to the index of its folder. Where that cannot be written, histories take longer, and no more.
 
     A run that is not finished will change: it is not worth a line.
     """
     with contextlib.suppress(StoreError, OSError):
-        if made is None:
+        if packed is None:
             run = runs.load(path)
-            made = packed_outline(outline(run)) if run.finished else None
-        if made is not None:
-            append(path.parent, [line_of(path, made)])
+            packed = packed_outline(outline(run)) if run.finished else None
+        if packed is not None:
+            append(path.parent, [line_of(path, packed)])
 
 
-def line_of(path: Path, made: Packed) -> bytes:
+def line_of(path: Path, packed: Packed) -> bytes:
     """The line of a file, as it is now."""
     stat = path.stat()
-    line = Line(path.name, stat.st_size, stat.st_mtime_ns, OUTLINE_VERSION, msgspec.Raw(msgspec.json.encode(made)))
+    line = Line(path.name, stat.st_size, stat.st_mtime_ns, OUTLINE_VERSION, msgspec.Raw(msgspec.json.encode(packed)))
     return msgspec.json.encode(line) + b"\n"
 
 
@@ -116,19 +116,19 @@ def outlines(folder: Path, since: str = "") -> Known:
     unpacker, problems, new = Unpacker(), list[str](), dict[Path, Packed]()
     kept: list[Outline] = []
     for path in files:
-        made = known.get(path.name)
-        if made is None:
+        packed = known.get(path.name)
+        if packed is None:
             try:
                 whole = runs.load(path)
-                made = packed_outline(outline(whole))
+                packed = packed_outline(outline(whole))
                 if whole.finished:
-                    new[path] = made
+                    new[path] = packed
             except StoreError as error:
                 problems.append(str(error))
                 continue
-        columns = {name: bytes(column) for name, column in made.columns.items()}
+        columns = {name: bytes(column) for name, column in packed.columns.items()}
         try:
-            run = unpacker.outline(bytes(made.heading), bytes(made.cells), columns)
+            run = unpacker.outline(bytes(packed.heading), bytes(packed.cells), columns)
         except UndecodableError:  # of a line that somebody changed by hand
             problems.append(f"{folder / NAME} is damaged in the line of {path.name}: delete it: it will be rebuilt")
             continue
@@ -136,5 +136,5 @@ def outlines(folder: Path, since: str = "") -> Known:
             kept.append(run)
     if new:
         with contextlib.suppress(OSError):
-            append(folder, [line_of(path, made) for path, made in new.items()])
+            append(folder, [line_of(path, packed) for path, packed in new.items()])
     return Known(kept, problems)

@@ -105,9 +105,9 @@ class PostgresqlStore:
         self.add([bundle.of_run(run, journal.lines(run))])
         return Journal.begin(run, self.waiting)
 
-    def resume(self, found: str) -> Journal:
+    def resume(self, place: str) -> Journal:
         """The file goes on; from the database, if another machine has it."""
-        return Journal.resume(self.local(found))
+        return Journal.resume(self.local(place))
 
     def put_away(self, path: Path) -> str:
         """Uploads a run; its file goes if it is finished, and waits if the database is away."""
@@ -158,20 +158,20 @@ class PostgresqlStore:
         known = ", ".join(run.id for run in kept[-5:]) or "none"
         raise StoreError(f"{what} in {self.name} match {name!r}; the newest are: {known}")
 
-    def load(self, found: str) -> Run:
+    def load(self, place: str) -> Run:
         """A run: from the folder where it waits, which is ahead of the database, or from the database."""
-        if found.endswith(listing.EXTENSIONS) or os.sep in found:
-            return runs.load(Path(found))
-        waiting = self.waiting / f"{found}{journal.EXTENSION}"
-        return runs.load(waiting) if waiting.exists() else runs.read(self.contents(found), Path(found))
+        if place.endswith(listing.EXTENSIONS) or os.sep in place:
+            return runs.load(Path(place))
+        waiting = self.waiting / f"{place}{journal.EXTENSION}"
+        return runs.load(waiting) if waiting.exists() else runs.read(self.contents(place), Path(place))
 
-    def local(self, found: str) -> Path:
+    def local(self, place: str) -> Path:
         """The file where the run waits; written now, if only the database has it."""
-        if found.endswith(listing.EXTENSIONS) or os.sep in found:
-            return Path(found)
-        path = self.waiting / f"{found}{journal.EXTENSION}"
+        if place.endswith(listing.EXTENSIONS) or os.sep in place:
+            return Path(place)
+        path = self.waiting / f"{place}{journal.EXTENSION}"
         if not path.exists():
-            data = self.contents(found)
+            data = self.contents(place)
             self.waiting.mkdir(parents=True, exist_ok=True)
             replace(path, data)
         return path

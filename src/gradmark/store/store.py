@@ -37,7 +37,7 @@ class Store(Protocol):
     def begin(self, run: Run) -> Journal:
         """What keeps a new run while it is measured."""
 
-    def resume(self, found: str) -> Journal:
+    def resume(self, place: str) -> Journal:
         """What keeps a run that goes on."""
 
     def put_away(self, path: Path) -> str:
@@ -49,10 +49,10 @@ class Store(Protocol):
     def find(self, name: str, verbs: Collection[str] = ()) -> str:
         """A run by id, by the start of one, by path, or `latest`: of any verb, or of these only."""
 
-    def load(self, found: str) -> Run:
+    def load(self, place: str) -> Run:
         """A run that was found."""
 
-    def local(self, found: str) -> Path:
+    def local(self, place: str) -> Path:
         """Its file on this machine, to go on with."""
 
     def outlines(self, metrics: Collection[str], since: str = "") -> Known:

@@ -57,9 +57,9 @@ def named(name: str) -> list[Workload]:
     ['tensor']
     """
     for module in BUILT_IN:
-        found = [workload for workload in _of_suite(module) if workload.name == name]
-        if found:
-            return found
+        matching = [workload for workload in _of_suite(module) if workload.name == name]
+        if matching:
+            return matching
     return [workload for workload in available() if workload.name == name]
 
 

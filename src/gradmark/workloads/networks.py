@@ -100,8 +100,8 @@ def transformer_block(
     shape = (batch, length, HEADS, width // HEADS)
     parts = ops.split(ops.layer_norm(x, scale1, shift1) @ qkv, 3, axis=-1)
     q, k, v = (ops.swapaxes(ops.reshape(part, shape), 1, 2) for part in parts)
-    seen = ops.scaled_dot_product_attention(q, k, v, causal=True)
-    x = x + ops.reshape(ops.swapaxes(seen, 1, 2), (batch, length, width)) @ out
+    attended = ops.scaled_dot_product_attention(q, k, v, causal=True)
+    x = x + ops.reshape(ops.swapaxes(attended, 1, 2), (batch, length, width)) @ out
     x = x + ops.gelu(ops.layer_norm(x, scale2, shift2) @ up, approximate="tanh") @ down
     return ops.mean(ops.square(x))
 

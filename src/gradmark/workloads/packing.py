@@ -135,8 +135,10 @@ def _taking_ops(name: str, function: Callable[..., Any], count: int) -> Callable
     needed = sum(p.default is p.empty for p in positional)
     if known and (count < needed or (count > len(positional) and not several)):
         takes = f"{needed}" if needed == len(positional) and not several else f"{needed} or more"
-        given = f"{count} input{'s' * (count != 1)}"
-        raise WorkloadError(f"{name} takes {takes}, and inputs has {given}; give one for each parameter")
+        given = f"{count} {'was' if count == 1 else 'were'} given"
+        raise WorkloadError(
+            f"{name} takes {takes} input{'s' * (takes != '1')}, but {given}; give one for each parameter"
+        )
     if wants:
         return function
     arguments = ", ".join(f"x{k}" for k in range(count))

@@ -50,13 +50,13 @@ class Workload(Outline):
 
     def draw(self, seed: int, params: Mapping[str, Param], dtype: str = "float64") -> list[Any]:
         """The inputs: the same for the same seed, on every machine. Floats, or arrays of the dtype."""
-        given = self.given(seed, params)
+        drawn = self.given(seed, params)
         if self.arrays is None:
-            return [float(x) for x in given]
+            return [float(x) for x in drawn]
         import numpy as np
 
         # The same numbers in every dtype, rounded: what differs is then the dtype alone.
-        return [np.asarray(x, dtype=dtype if np.asarray(x).dtype.kind == "f" else None) for x in given]
+        return [np.asarray(x, dtype=dtype if np.asarray(x).dtype.kind == "f" else None) for x in drawn]
 
     def given(self, seed: int, params: Mapping[str, Param]) -> Any:
         """What `inputs` or `arrays` gives, as it is."""

@@ -68,11 +68,11 @@ def text(x: Expression, names: dict[str, str], outer: int = -1) -> str:
         left, right = x.operands
         if x.name in ("both_of", "either_of"):  # which bind less than one would think
             return f"({text(left, names, 4)} {sign} {text(right, names, 4)})"
-        made = f"{text(left, names, level)} {sign} {text(right, names, level + 1)}"
-        return f"({made})" if level < outer else made
+        code = f"{text(left, names, level)} {sign} {text(right, names, level + 1)}"
+        return f"({code})" if level < outer else code
     if x.name == "neg":
-        made = f"-{text(x.operands[0], names, 7)}"
-        return f"({made})" if outer > 6 else made
+        code = f"-{text(x.operands[0], names, 7)}"
+        return f"({code})" if outer > 6 else code
     if x.name == "not":
         return f"!({text(x.operands[0], names)})"
     if x.name == "choice":
@@ -85,8 +85,8 @@ def _choice(x: Expression, names: dict[str, str], outer: int) -> str:
     condition, first, second = x.operands
     if condition == Expression("ne", (Expression("g"), _ZERO)) and second == _ZERO:
         return f"LIVE({text(first, names)})"
-    made = f"{text(condition, names)} ? {text(first, names, 0)} : {text(second, names)}"
-    return f"({made})" if outer >= 0 else made
+    code = f"{text(condition, names)} ? {text(first, names, 0)} : {text(second, names)}"
+    return f"({code})" if outer >= 0 else code
 
 
 _ZERO = Expression("number", (), 0.0)
@@ -116,10 +116,10 @@ class Block:
         operands = tuple(self.lowered(operand) for operand in x.operands)
         if x.name not in MAPPED:
             return Expression(x.name, operands, x.number)
-        block, made = self._scratch()
+        block, scratch = self._scratch()
         self.apply(x.name, operands, block)
-        self.made[x] = made
-        return made
+        self.made[x] = scratch
+        return scratch
 
     def apply(self, name: str, operands: tuple[Expression, ...], into: str) -> None:
         """A library function of operands that are lowered already."""
@@ -134,14 +134,14 @@ class Block:
 
     def _repaired(self, x: Expression) -> Expression:
         usual = self.lowered(x.operands[0])
-        block, made = self._scratch()
+        block, scratch = self._scratch()
         self.names["r"] = f"{block}[k]"
         when, instead = (self.lowered(operand) for operand in x.operands[1:])
         self.statements.append(f"EACH {block}[k] = {text(usual, self.names)};")
         self.statements.append(f"REPAIR({text(when, self.names)}, {block}[k] = {text(instead, self.names)})")
         del self.names["r"]
-        self.made[x] = made
-        return made
+        self.made[x] = scratch
+        return scratch
 
 
 def value_statements(rule: Rule) -> str:
@@ -169,9 +169,9 @@ def share_statements(share: Expression, into: str) -> str:
     if share.name == "neg":
         sign, share = "-", share.operands[0]
     lowered = block.lowered(share)
-    made = text(lowered, block.names)
-    made = f"LIVE({made})" if is_live(share) else made
-    return " ".join([*block.statements, f"EACH {into}[k] {sign}= {made};"])
+    code = text(lowered, block.names)
+    code = f"LIVE({code})" if is_live(share) else code
+    return " ".join([*block.statements, f"EACH {into}[k] {sign}= {code};"])
 
 
 def short(share: Expression) -> str:
@@ -235,9 +235,9 @@ def slopes() -> list[Rule]:
 
 def rules_h() -> str:
     """The operations of a tape."""
-    made = [f"{comment(rule)}\n{entry(rule)}\n" for rule in tape_rules()]
+    entries = [f"{comment(rule)}\n{entry(rule)}\n" for rule in tape_rules()]
     choice = "/* where(c, a, b): to the chosen one. The condition c is always the value recorded just before. */\n"
-    return f"{HEADER}\n" + "\n".join(made) + f"\n{choice}CHOICE(WHERE)\n"
+    return f"{HEADER}\n" + "\n".join(entries) + f"\n{choice}CHOICE(WHERE)\n"
 
 
 def slopes_h() -> str:

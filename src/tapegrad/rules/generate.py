@@ -26,10 +26,10 @@ FILES = {
 
 def texts(scalar: Path, page: Path | None = None) -> dict[Path, str]:
     """What each file should hold: those in the folder of the scalar engine, and the reference, where there is one."""
-    made = {scalar / name: make() for name, make in FILES.items()}
+    text_of = {scalar / name: make() for name, make in FILES.items()}
     if page is not None and page.exists():
-        made[page] = operations_md(page.read_text(encoding="utf-8"))
-    return made
+        text_of[page] = operations_md(page.read_text(encoding="utf-8"))
+    return text_of
 
 
 def write(scalar: Path, page: Path | None = None) -> None:

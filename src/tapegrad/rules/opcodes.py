@@ -25,11 +25,11 @@ def codes() -> Iterator[tuple[str, int]]:
 
 def numbered() -> dict[str, int]:
     """The first code of each operation."""
-    made, next_code = {}, 0
+    first_codes, next_code = {}, 0
     for name, count in codes():
-        made[name] = next_code
+        first_codes[name] = next_code
         next_code += count
-    return made | {"OPCODES": next_code}
+    return first_codes | {"OPCODES": next_code}
 
 
 def opcodes_h() -> str:

@@ -23,7 +23,7 @@ def _imports() -> str:
 def functions_py() -> str:
     """`tapegrad.sin(x)` and its kin."""
     names = "".join(f'    "{name}",\n' for name in sorted(rule.name for rule in _public()))
-    made = [
+    parts = [
         "# cython: binding=False, embedsignature=True, embedsignature.format=clinic\n"
         f"# {HEADER}\n"
         '"""The operations as functions of the module: `tapegrad.sin(x)`. A Var in, a Var out; '
@@ -35,16 +35,16 @@ def functions_py() -> str:
     for rule in _public():
         call = "unary" if rule.arity == 1 else "binary"
         arguments = ", ".join(rule.operands)
-        made.append(
+        parts.append(
             f'\n\ndef {rule.name}({arguments}, /):\n    """{rule.doc}"""\n    return {call}({rule.code}, {arguments})\n'
         )
-    return "".join(made)
+    return "".join(parts)
 
 
 def functions_pyi() -> str:
     """The types of these functions."""
     names = "".join(f'    "{name}",\n' for name in sorted(rule.name for rule in _public()))
-    made = [
+    parts = [
         f"# {HEADER}\nfrom typing import overload\n\nfrom tapegrad.scalar.variables import Number, Var\n\n"
         f"__all__ = [\n{names}]\n"
     ]
@@ -56,13 +56,13 @@ def functions_pyi() -> str:
         cases.append((("Number",) * rule.arity, "float"))
         for kinds, result in cases:
             typed = ", ".join(f"{name}: {kind}" for name, kind in zip(operands, kinds, strict=True))
-            made.append(f"\n@overload\ndef {rule.name}({typed}, /) -> {result}: ...")
-    return "".join(made) + "\n"
+            parts.append(f"\n@overload\ndef {rule.name}({typed}, /) -> {result}: ...")
+    return "".join(parts) + "\n"
 
 
 def operations_py() -> str:
     """The methods of a tape."""
-    made = [
+    parts = [
         "# cython: cdivision=True, boundscheck=False, wraparound=False\n"
         "# cython: binding=False, embedsignature=True, embedsignature.format=clinic, auto_pickle=False\n"
         f"# {HEADER}\n"
@@ -77,24 +77,24 @@ def operations_py() -> str:
     for rule in _public():
         call = "unary_here" if rule.arity == 1 else "binary_here"
         arguments = ", ".join(rule.operands)
-        made.append(
+        parts.append(
             f'\n    def {rule.name}(self, {arguments}):\n        """{rule.doc}"""\n'
             f"        return {call}(cython.address(self.store), {rule.code}, {arguments})\n"
         )
-    return "".join(made)
+    return "".join(parts)
 
 
 def operations_pyi() -> str:
     """The types of these methods."""
-    made = [
+    parts = [
         f"# {HEADER}\nfrom tapegrad.scalar.recording import Recording\n"
         "from tapegrad.scalar.variables import Number, Var\n\n"
         "class Operations(Recording):\n"
     ]
     for rule in _public():
         typed = ", ".join(f"{name}: Var | Number" for name in rule.operands)
-        made.append(f"    def {rule.name}(self, {typed}) -> Var: ...\n")
-    return "".join(made)
+        parts.append(f"    def {rule.name}(self, {typed}) -> Var: ...\n")
+    return "".join(parts)
 
 
 def operations_md(page: str) -> str:
@@ -111,9 +111,9 @@ def operations_md(page: str) -> str:
         for arguments, value, derivatives in (_split(row) for row in rows.strip().splitlines())
     ]
     for start, rows in (("operation | value", accuracy), ("operation | second", second), ("call |", special)):
-        found = re.search(rf"\| {re.escape(start)}[^\n]*\n\|[-|]+\|\n((?:\|[^\n]*\n)*)", page)
-        if found is not None:
-            page = page[: found.start(1)] + "".join(f"{row}\n" for row in rows) + page[found.end(1) :]
+        table = re.search(rf"\| {re.escape(start)}[^\n]*\n\|[-|]+\|\n((?:\|[^\n]*\n)*)", page)
+        if table is not None:
+            page = page[: table.start(1)] + "".join(f"{row}\n" for row in rows) + page[table.end(1) :]
     return page
 
 

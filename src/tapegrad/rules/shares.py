@@ -59,14 +59,14 @@ def shares_h() -> str:
             continue
         ranges = []
         for operand, share in zip("abc", rule.shares, strict=False):
-            made = Steps(numbers)
+            translated = Steps(numbers)
             if share is not None:
-                if made.slot(share) < len(SLOTS):  # the cotangent itself
-                    made.steps.append(("INPUT", SLOTS[share.name], 0, 0))
+                if translated.slot(share) < len(SLOTS):  # the cotangent itself
+                    translated.steps.append(("INPUT", SLOTS[share.name], 0, 0))
                 lines.append(f"    /* {rule.name}, {operand} */")
-                lines += [f"    {{{op}, {x}, {y}, {z}}}," for op, x, y, z in made.steps]
-            ranges.append(f"{{{start}, {len(made.steps)}}}")
-            start += len(made.steps)
+                lines += [f"    {{{op}, {x}, {y}, {z}}}," for op, x, y, z in translated.steps]
+            ranges.append(f"{{{start}, {len(translated.steps)}}}")
+            start += len(translated.steps)
         spans.append(f"    [{rule.code}] = {{{', '.join(ranges)}}},")
     assert len(numbered()) < 256
     return (

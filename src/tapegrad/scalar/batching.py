@@ -152,27 +152,27 @@ class Batch:
         working: list = []
         try:
             for _ in range(self.threads - 1):
-                done = _thread.allocate_lock()
-                done.acquire()
+                lock = _thread.allocate_lock()
+                lock.acquire()
                 try:
-                    _thread.start_new_thread(self.help, (done,))
+                    _thread.start_new_thread(self.help, (lock,))
                 except RuntimeError:  # the system has no more threads: those that there are do the work
                     break
-                working.append(done)
+                working.append(lock)
             self.work(True)
         finally:
-            for done in working:
-                done.acquire()
+            for lock in working:
+                lock.acquire()
         if self.failures:
             raise self.failures[0]
         return 0
 
-    def help(self, done):
+    def help(self, lock):
         """What another thread does."""
         try:
             self.work(False)
         finally:
-            done.release()
+            lock.release()
 
     def work(self, listens: cython.bint):
         """Takes points until none is left. What goes wrong is kept for the thread that called, which listens to

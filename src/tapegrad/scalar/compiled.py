@@ -115,16 +115,16 @@ class CompiledProgram:
         if kernel is None:
             return self.source(x)
         try:
-            given: object = numbers_of(x, self.one_input, self.frozen.inputs_size)
+            numbers: object = numbers_of(x, self.one_input, self.frozen.inputs_size)
         except ConversionError:
             return self.source(x)
         value: cython.double
         if self.one_output:
-            if run(kernel, given, cython.address(value), cython.NULL):
+            if run(kernel, numbers, cython.address(value), cython.NULL):
                 return self.source(x)
             return value
         values = numpy.empty(self.frozen.outputs_size)
-        if run(kernel, given, pointer_of(values), cython.NULL):
+        if run(kernel, numbers, pointer_of(values), cython.NULL):
             return self.source(x)
         return values
 
@@ -134,21 +134,21 @@ class CompiledProgram:
         if kernel is None:
             return self.source.value_and_grad(x)
         frozen: Frozen = self.frozen
-        given: object = numbers_of(x, self.one_input, frozen.inputs_size)
+        numbers: object = numbers_of(x, self.one_input, frozen.inputs_size)
         value: cython.double
         slope: cython.double
         if self.one_output:
             if self.one_input:
-                if run(kernel, given, cython.address(value), cython.address(slope)):
+                if run(kernel, numbers, cython.address(value), cython.address(slope)):
                     return self.source.value_and_grad(x)
                 return value, slope
             gradient = numpy.empty(frozen.inputs_size)
-            if run(kernel, given, cython.address(value), pointer_of(gradient)):
+            if run(kernel, numbers, cython.address(value), pointer_of(gradient)):
                 return self.source.value_and_grad(x)
             return value, gradient
         values = numpy.empty(frozen.outputs_size)
         gradient = numpy.empty([frozen.outputs_size] if self.one_input else [frozen.outputs_size, frozen.inputs_size])
-        if run(kernel, given, pointer_of(values), pointer_of(gradient)):
+        if run(kernel, numbers, pointer_of(values), pointer_of(gradient)):
             return self.source.value_and_grad(x)
         return values, gradient
 
@@ -190,25 +190,25 @@ class CompiledProgram:
         return self.count()
 
     def __repr__(self):
-        made = ", ".join(name for name, native in self.made.items() if native is not None) or "nothing yet"
-        return f"CompiledProgram({self.source!r}; compiled: {made})"
+        names = ", ".join(name for name, native in self.made.items() if native is not None) or "nothing yet"
+        return f"CompiledProgram({self.source!r}; compiled: {names})"
 
 
 @cython.cfunc
 @cython.exceptval(-1)
-def run(kernel: Kernel, given: object, v: cython.p_double, g: cython.p_double) -> cython.int:
+def run(kernel: Kernel, numbers: object, v: cython.p_double, g: cython.p_double) -> cython.int:
     """One point: values into v and slopes into g; 1 where a guard is broken."""
     native: Native = kernel.native
     x: cython.p_double = kernel.scratch.x
     n: cython.Py_ssize_t = native.inputs - native.weights
     k: cython.Py_ssize_t
-    if type(given) is list:
+    if type(numbers) is list:
         for k in range(n):
-            x[k] = PyFloat_AS_DOUBLE(cython.cast(list, given)[k])
+            x[k] = PyFloat_AS_DOUBLE(cython.cast(list, numbers)[k])
     elif native.weights:
-        memcpy(x, pointer_of(given), n * 8)
+        memcpy(x, pointer_of(numbers), n * 8)
     else:
-        x = pointer_of(given)
+        x = pointer_of(numbers)
     return run_at(kernel, x, v, g)
 
 

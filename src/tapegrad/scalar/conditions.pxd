@@ -16,5 +16,5 @@ cdef class Condition:
 
 cdef object condition(Store *store, int op, Operand a, Operand b)
 cdef int check_condition(Condition x) except -1
-cdef int keep_guard(Store *store, Guard made) except -1
+cdef int keep_guard(Store *store, Guard entry) except -1
 cdef int check_condition_owner(Store *store, object x) except -1

@@ -48,15 +48,15 @@ def condition(store: cython.pointer(Store), op: cython.int, a: Operand, b: Opera
     outcome: cython.bint = evaluate(op, a.value, b.value) != 0.0
     if a.index < 0 and b.index < 0:
         return outcome
-    made: Condition = Condition.__new__(Condition)
-    made.tape = cython.cast(Recording, store.owner)
-    made.generation = store.generation
-    made.outcome = outcome
-    made.op = op if a.index >= 0 and b.index >= 0 else op + VC if a.index >= 0 else op + CV
-    made.constant = b.value if b.index < 0 else a.value
-    made.lhs = a.index
-    made.rhs = b.index
-    return made
+    comparison: Condition = Condition.__new__(Condition)
+    comparison.tape = cython.cast(Recording, store.owner)
+    comparison.generation = store.generation
+    comparison.outcome = outcome
+    comparison.op = op if a.index >= 0 and b.index >= 0 else op + VC if a.index >= 0 else op + CV
+    comparison.constant = b.value if b.index < 0 else a.value
+    comparison.lhs = a.index
+    comparison.rhs = b.index
+    return comparison
 
 
 def check_condition(x: Condition) -> cython.int:
@@ -71,9 +71,9 @@ def check_condition(x: Condition) -> cython.int:
 def check_condition_owner(store: cython.pointer(Store), x: object) -> cython.int:
     """Raises if x is a Condition of another tape."""
     if type(x) is Condition:
-        made: Condition = cython.cast(Condition, x)
-        check_condition(made)
-        if cython.address(made.tape.store) is not store:
+        comparison: Condition = cython.cast(Condition, x)
+        check_condition(comparison)
+        if cython.address(comparison.tape.store) is not store:
             raise TapeMismatchError("this comparison was made on another tape; compare Vars of this tape")
     return 0
 
@@ -85,25 +85,25 @@ def guard(x: Condition) -> cython.int:
     check_condition(x)
     if x.guarded:
         return 0
-    made: Guard
-    made.constant = x.constant
-    made.lhs = x.lhs
-    made.rhs = x.rhs
-    made.op = cython.cast(uint8_t, x.op)
-    made.outcome = x.outcome
-    keep_guard(cython.address(x.tape.store), made)
+    entry: Guard
+    entry.constant = x.constant
+    entry.lhs = x.lhs
+    entry.rhs = x.rhs
+    entry.op = cython.cast(uint8_t, x.op)
+    entry.outcome = x.outcome
+    keep_guard(cython.address(x.tape.store), entry)
     x.guarded = True
     return 0
 
 
-def keep_guard(store: cython.pointer(Store), made: Guard) -> cython.int:
+def keep_guard(store: cython.pointer(Store), entry: Guard) -> cython.int:
     """Adds a guard to a recording, and numbers it."""
     index: cython.Py_ssize_t = store.guards_size
     if index == store.guards_capacity:
         count: cython.Py_ssize_t = index * 2 if index else 16
         store.guards = cython.cast(cython.pointer(Guard), enlarged(store.guards, count, cython.sizeof(Guard), "guards"))
         store.guards_capacity = count
-    made.number = cython.cast(int32_t, index)
-    store.guards[index] = made
+    entry.number = cython.cast(int32_t, index)
+    store.guards[index] = entry
     store.guards_size = index + 1
     return 0

@@ -303,16 +303,16 @@ def entries_of(
     if outputs is cython.NULL:
         raise MemoryError(f"no memory for a sparse derivative of {entries} entries")
     try:
-        done: cython.Py_ssize_t = 0
+        place: cython.Py_ssize_t = 0
         colour: int32_t
         for colour in range(cython.cast(int32_t, count)):
             derivation.sweep(colours, colour, reverse)
             if derivation.graph.size > MOST_OPERATIONS:
                 return None
-            while done < entries and colour_of[order[done]] == colour:
-                slope: int32_t = slope_of[order[done]]
-                outputs[order[done]] = derivation.node_of_slope(slope if reverse else primal.outputs[slope])
-                done += 1
+            while place < entries and colour_of[order[place]] == colour:
+                slope: int32_t = slope_of[order[place]]
+                outputs[order[place]] = derivation.node_of_slope(slope if reverse else primal.outputs[slope])
+                place += 1
         return emitted(derivation.graph, outputs, entries, primal, derivation.values)
     finally:
         free(outputs)

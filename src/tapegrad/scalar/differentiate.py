@@ -82,11 +82,11 @@ class Run(NamedTuple):
 def run(f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int]) -> Run:
     """Calls f with variables for the numbers of the chosen arguments."""
     trees = [args[k] for k in argnums]
-    given = flat(trees)
+    values = flat(trees)
     outer = next((tape for tape in map(tape_of, flat(list(args))) if tape is not None), PRESENT.tape)
     tape = Tape() if outer is None else outer
     start = length_of(tape)
-    variables = [_variable(tape, outer is not None, x) for x in given]
+    variables = [_variable(tape, outer is not None, x) for x in values]
     lifted = list(args)
     for k, tree in zip(argnums, rebuilt(trees, iter(variables)), strict=True):
         lifted[k] = tree
@@ -96,7 +96,7 @@ def run(f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int]) -> R
     finally:
         PRESENT.tape = before
     result = result.tolist() if isinstance(result, np.ndarray) else result
-    return Run(tape, start, outer is not None, given, variables, result)
+    return Run(tape, start, outer is not None, values, variables, result)
 
 
 def _variable(tape: Tape, within: bool, x: Any) -> Var:
@@ -112,17 +112,17 @@ def _number(x: Any) -> Any:
 
 def recorded(f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int]) -> Recorded:
     """Runs f and makes a program of it."""
-    done = run(f, args, argnums)
-    outputs = flat(done.result)
-    places = [x if isinstance(x, Var) else done.tape.const(x) for x in map(_checked, outputs)]
+    recording = run(f, args, argnums)
+    outputs = flat(recording.result)
+    places = [x if isinstance(x, Var) else recording.tape.const(x) for x in map(_checked, outputs)]
     # a program has inputs and outputs, whatever the function has
-    inputs, places = done.variables or [done.tape.var(0.0)], places or [done.tape.const(0.0)]
-    program, outside = between(done.tape, done.start, inputs, places)
-    nested = done.within and (bool(outside) or any(_is_recorded(x) for x in done.given))
+    inputs, places = recording.variables or [recording.tape.var(0.0)], places or [recording.tape.const(0.0)]
+    program, outside = between(recording.tape, recording.start, inputs, places)
+    nested = recording.within and (bool(outside) or any(_is_recorded(x) for x in recording.given))
     if not nested:
         outputs = [_number(x) for x in outputs]
-    given = done.given if nested else [_number(x) for x in done.given]
-    return Recorded(done.tape, nested, given, outside, done.result, outputs, program)
+    values = recording.given if nested else [_number(x) for x in recording.given]
+    return Recorded(recording.tape, nested, values, outside, recording.result, outputs, program)
 
 
 def _is_recorded(x: Any) -> bool:
@@ -183,26 +183,28 @@ def jvp_of(
 ) -> tuple[Any, Any]:
     """The result of f, and its derivative in the direction of the tangents, one for each of the chosen arguments."""
     direction = _direction(args, argnums, tangents)
-    done = recorded(f, args, argnums)
+    recording = recorded(f, args, argnums)
     slopes = (
-        done.compute(tangent_by(done.program, len(done.given)), direction) if done.given else [0.0] * len(done.outputs)
+        recording.compute(tangent_by(recording.program, len(recording.given)), direction)
+        if recording.given
+        else [0.0] * len(recording.outputs)
     )
-    return rebuilt(done.result, iter(done.outputs)), rebuilt(done.result, iter(slopes))
+    return rebuilt(recording.result, iter(recording.outputs)), rebuilt(recording.result, iter(slopes))
 
 
 def vjp_of(
     f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int]
 ) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """The result of f, and the function from cotangents of it to gradients, one for each of the chosen arguments."""
-    done = recorded(f, args, argnums)
-    program = gradient_by(done.program, len(done.given), True)
+    recording = recorded(f, args, argnums)
+    program = gradient_by(recording.program, len(recording.given), True)
     trees = [args[k] for k in argnums]
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
-        weights = _like("a cotangent", cotangent, done.result)
-        return tuple(rebuilt(trees, iter(done.compute(program, weights))))
+        weights = _like("a cotangent", cotangent, recording.result)
+        return tuple(rebuilt(trees, iter(recording.compute(program, weights))))
 
-    return rebuilt(done.result, iter(done.outputs)), pullback
+    return rebuilt(recording.result, iter(recording.outputs)), pullback
 
 
 def gradients_of(f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int]) -> tuple[Any, tuple[Any, ...]]:
@@ -211,22 +213,22 @@ def gradients_of(f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[i
     if len(unique) < len(argnums):  # one that is named twice has one gradient
         result, gradients_of_unique = gradients_of(f, args, unique)
         return result, tuple(gradients_of_unique[unique.index(k)] for k in argnums)
-    done = run(f, args, argnums)
-    result, tape = _one(done.result), done.tape
+    recording = run(f, args, argnums)
+    result, tape = _one(recording.result), recording.tape
     trees = [args[k] for k in argnums]
     gradients: list[Any]
-    if done.within and _is_recorded(result):
+    if recording.within and _is_recorded(result):
         # the tape's own pass back would leave adjoints on what is not finished
-        program, outside = between(tape, done.start, done.variables, [result])
-        gradient = gradient_by(program, len(done.given), False)
-        if outside or any(map(_is_recorded, done.given)):
-            gradients = record(gradient, tape, [*done.given, *outside])
+        program, outside = between(tape, recording.start, recording.variables, [result])
+        gradient = gradient_by(program, len(recording.given), False)
+        if outside or any(map(_is_recorded, recording.given)):
+            gradients = record(gradient, tape, [*recording.given, *outside])
             return result, tuple(rebuilt(trees, iter(gradients)))
-        gradients = gradient([_number(x) for x in done.given]).tolist()
+        gradients = gradient([_number(x) for x in recording.given]).tolist()
         return result.value, tuple(rebuilt(trees, iter(gradients)))
     if _is_recorded(result):
         tape.backward(result)
-    gradients = [x.grad for x in done.variables] if not done.within else [0.0] * len(done.variables)
+    gradients = [x.grad for x in recording.variables] if not recording.within else [0.0] * len(recording.variables)
     return tape.value(result), tuple(rebuilt(trees, iter(gradients)))
 
 
@@ -235,11 +237,11 @@ def hvp_of(
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """The gradients of f, and their derivatives in the direction of the tangents: forward over reverse."""
     direction = _direction(args, argnums, tangents)
-    done = recorded(lambda *lifted: _one(f(*lifted)), args, argnums)
-    count = len(done.given)
-    gradient = gradient_by(done.program, count, False)
-    gradients = done.compute(gradient, [])
-    products = done.compute(tangent_by(gradient, count), direction)
+    recording = recorded(lambda *lifted: _one(f(*lifted)), args, argnums)
+    count = len(recording.given)
+    gradient = gradient_by(recording.program, count, False)
+    gradients = recording.compute(gradient, [])
+    products = recording.compute(tangent_by(gradient, count), direction)
     trees = [args[k] for k in argnums]
     return tuple(rebuilt(trees, iter(gradients))), tuple(rebuilt(trees, iter(products)))
 
@@ -262,11 +264,11 @@ def _array_shape(tree: Any) -> tuple[int, ...]:
 def hessian_of(f: Callable[..., Any], args: Sequence[Any], argnum: int) -> NDArray[Any]:
     """All second derivatives of f with respect to one argument: the shape of the argument, twice."""
     shape = _array_shape(args[argnum])
-    done = recorded(lambda *lifted: _one(f(*lifted)), args, [argnum])
-    count = len(done.given)
+    recording = recorded(lambda *lifted: _one(f(*lifted)), args, [argnum])
+    count = len(recording.given)
     refuse_large(count, count, "program.hessian()")
-    program = tangent_by(gradient_by(done.program, count, False), count)
-    return done.compute_many(program, np.eye(count)).reshape(shape + shape)
+    program = tangent_by(gradient_by(recording.program, count, False), count)
+    return recording.compute_many(program, np.eye(count)).reshape(shape + shape)
 
 
 def jacobian_of(f: Callable[..., Any], args: Sequence[Any], argnum: int, mode: str | None = None) -> NDArray[Any]:
@@ -277,19 +279,21 @@ def jacobian_of(f: Callable[..., Any], args: Sequence[Any], argnum: int, mode: s
     if mode not in (None, "forward", "reverse"):
         raise InputError(f"expected mode to be 'forward', 'reverse' or None, got {mode!r}")
     shape = _array_shape(args[argnum])
-    done = recorded(f, args, [argnum])
-    if isinstance(done.result, dict) or done.result is None:
-        raise OperandError(f"expected the function to return a number or a sequence of them, got {done.result!r:.60}")
-    outer = _array_shape(rebuilt(done.result, iter([0.0] * len(done.outputs))))
-    rows, columns = len(done.outputs), len(done.given)
+    recording = recorded(f, args, [argnum])
+    if isinstance(recording.result, dict) or recording.result is None:
+        raise OperandError(
+            f"expected the function to return a number or a sequence of them, got {recording.result!r:.60}"
+        )
+    outer = _array_shape(rebuilt(recording.result, iter([0.0] * len(recording.outputs))))
+    rows, columns = len(recording.outputs), len(recording.given)
     refuse_large(rows, columns, "program.jacobian()")
     if rows == 0 or columns == 0:
         return np.zeros(outer + shape)
     if mode == "forward" or (mode is None and columns <= rows):
-        made = done.compute_many(tangent_by(done.program, columns), np.eye(columns)).T
+        derivatives = recording.compute_many(tangent_by(recording.program, columns), np.eye(columns)).T
     else:
-        made = done.compute_many(gradient_by(done.program, columns, True), np.eye(rows))
-    return made.reshape(outer + shape)
+        derivatives = recording.compute_many(gradient_by(recording.program, columns, True), np.eye(rows))
+    return derivatives.reshape(outer + shape)
 
 
 def refuse_large(rows: int, columns: int, instead: str) -> None:

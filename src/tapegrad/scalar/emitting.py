@@ -313,23 +313,23 @@ class Emitter:
 
     @cython.cfunc
     @cython.exceptval(check=False)
-    def guard(self, found: Guard, values: cython.pointer(int32_t)) -> cython.void:
+    def guard(self, entry: Guard, values: cython.pointer(int32_t)) -> cython.void:
         """Keeps a guard of the primal."""
         frozen: Frozen = self.frozen
         graph: Graph = self.graph
-        lhs: int32_t = values[found.lhs] if found.lhs >= 0 else -1
-        rhs: int32_t = values[found.rhs] if found.rhs >= 0 else -1
+        lhs: int32_t = values[entry.lhs] if entry.lhs >= 0 else -1
+        rhs: int32_t = values[entry.rhs] if entry.rhs >= 0 else -1
         if lhs >= 0 and graph.ops[lhs] == CONSTANT:
-            found.constant = graph.numbers[lhs]
+            entry.constant = graph.numbers[lhs]
             lhs = -1
         if rhs >= 0 and graph.ops[rhs] == CONSTANT:
-            found.constant = graph.numbers[rhs]
+            entry.constant = graph.numbers[rhs]
             rhs = -1
         if lhs < 0 and rhs < 0:
             return
-        found.lhs = self.places[lhs] if lhs >= 0 else -1
-        found.rhs = self.places[rhs] if rhs >= 0 else -1
-        frozen.guards[frozen.guards_size] = found
+        entry.lhs = self.places[lhs] if lhs >= 0 else -1
+        entry.rhs = self.places[rhs] if rhs >= 0 else -1
+        frozen.guards[frozen.guards_size] = entry
         frozen.guards_size += 1
 
 

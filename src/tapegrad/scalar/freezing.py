@@ -409,30 +409,30 @@ class Freezer:
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def guard(self, found: Guard) -> cython.int:
+    def guard(self, entry: Guard) -> cython.int:
         """Keeps a guard if the inputs can break it."""
         frozen: Frozen = self.frozen
-        lhs: int32_t = self.place_of(found.lhs) if found.lhs >= 0 else -1
-        rhs: int32_t = self.place_of(found.rhs) if found.rhs >= 0 else -1
+        lhs: int32_t = self.place_of(entry.lhs) if entry.lhs >= 0 else -1
+        rhs: int32_t = self.place_of(entry.rhs) if entry.rhs >= 0 else -1
         if lhs < 0 and rhs < 0:
             return 0
-        if found.lhs >= 0 and lhs < 0:
-            found.constant = self.source.values[found.lhs]
-        if found.rhs >= 0 and rhs < 0:
-            found.constant = self.source.values[found.rhs]
-        found.lhs = lhs
-        found.rhs = rhs
-        frozen.guards[frozen.guards_size] = found
+        if entry.lhs >= 0 and lhs < 0:
+            entry.constant = self.source.values[entry.lhs]
+        if entry.rhs >= 0 and rhs < 0:
+            entry.constant = self.source.values[entry.rhs]
+        entry.lhs = lhs
+        entry.rhs = rhs
+        frozen.guards[frozen.guards_size] = entry
         frozen.guards_size += 1
         return 0
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def check(self, what: str, given: list) -> cython.int:
+    def check(self, what: str, variables: list) -> cython.int:
         """Raises unless all are Vars of this recording, and there is one."""
-        if not given:
+        if not variables:
             raise InputError(f"expected at least one Var as {what}, got none")
-        for x in given:
+        for x in variables:
             if type(x) is not Var:
                 raise InputError(f"expected Vars of this tape as {what}, got {type(x).__name__}: {x!r:.60}")
             check_owner(self.source, x)

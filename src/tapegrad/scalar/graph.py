@@ -220,18 +220,18 @@ class Graph:
         rule: span = SHARES[op][operand]
         if rule.count == 0:
             return -1
-        made: int32_t = -1
+        node: int32_t = -1
         k: cython.int
         for k in range(rule.count):
             what: step = STEPS[rule.start + k]
             if what.op == CONSTANT:
-                made = self.constant(STEP_NUMBERS[what.x])
+                node = self.constant(STEP_NUMBERS[what.x])
             elif what.op == INPUT:
-                made = slots[what.x]
+                node = slots[what.x]
             else:
-                made = self.apply(what.op, slots[what.x], slots[what.y], slots[what.z])
-            slots[SLOTS + k] = made
-        return -1 if self.is_number(made, 0.0) else made
+                node = self.apply(what.op, slots[what.x], slots[what.y], slots[what.z])
+            slots[SLOTS + k] = node
+        return -1 if self.is_number(node, 0.0) else node
 
     def total(self, sum: int32_t, more: int32_t) -> int32_t:
         """The sum of two nodes, either of which may be nothing, -1."""

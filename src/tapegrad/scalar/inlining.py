@@ -75,11 +75,11 @@ class Inlining:
         k: cython.Py_ssize_t
         x: Var
         for k in range(self.frozen.inputs_size):
-            given: object = inputs[k]
-            if type(given) is not Var or cython.cast(Var, given).index < 0:
-                given = placed(self.tape, given.value if type(given) is Var else as_number(given))
-            check_owner(store, given)
-            x = given
+            item: object = inputs[k]
+            if type(item) is not Var or cython.cast(Var, item).index < 0:
+                item = placed(self.tape, item.value if type(item) is Var else as_number(item))
+            check_owner(store, item)
+            x = item
             self.values[k] = x.number
             self.places[k] = x.index
         return 0
@@ -141,12 +141,12 @@ class Inlining:
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def guard(self, found: Guard) -> cython.int:
-        if found.lhs >= 0:
-            found.lhs = self.places[found.lhs]
-        if found.rhs >= 0:
-            found.rhs = self.places[found.rhs]
-        return keep_guard(self.store, found)
+    def guard(self, entry: Guard) -> cython.int:
+        if entry.lhs >= 0:
+            entry.lhs = self.places[entry.lhs]
+        if entry.rhs >= 0:
+            entry.rhs = self.places[entry.rhs]
+        return keep_guard(self.store, entry)
 
 
 def inlined(frozen: Frozen, tape: Recording, inputs: list) -> list:

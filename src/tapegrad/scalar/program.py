@@ -90,7 +90,7 @@ class Program:
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def run(self, given: object, v: cython.p_double, g: cython.p_double) -> cython.int:
+    def run(self, numbers: object, v: cython.p_double, g: cython.p_double) -> cython.int:
         """One point: values into v and, unless it is NULL, gradients into g. Only then is a broken guard raised."""
         frozen: Frozen = self.frozen
         values: cython.p_double = self.point.values
@@ -98,11 +98,11 @@ class Program:
         n: cython.Py_ssize_t = frozen.inputs_size
         k: cython.Py_ssize_t
         m: cython.Py_ssize_t
-        if type(given) is list:
+        if type(numbers) is list:
             for k in range(n):
-                values[k] = PyFloat_AS_DOUBLE(cython.cast(list, given)[k])
+                values[k] = PyFloat_AS_DOUBLE(cython.cast(list, numbers)[k])
         else:
-            memcpy(values, pointer_of(given), n * 8)
+            memcpy(values, pointer_of(numbers), n * 8)
         forward_1(cython.address(frozen.code), values, frozen.first, frozen.size)
         broken: Broken = first_broken(frozen, values, 1, 0)
         if broken.guard < 0:
@@ -123,49 +123,49 @@ class Program:
 
     def __call__(self, x):
         """The value of the outputs at x. Where x holds `Var`s, what the program computes is recorded on their tape."""
-        given: object
+        numbers: object
         try:
-            given = numbers_of(x, self.one_input, self.frozen.inputs_size)
+            numbers = numbers_of(x, self.one_input, self.frozen.inputs_size)
         except ConversionError:
             return self.recorded(x)
         value: cython.double
         if self.one_output:
-            self.run(given, cython.address(value), cython.NULL)
+            self.run(numbers, cython.address(value), cython.NULL)
             return value
         values = numpy.empty(self.frozen.outputs_size)
-        self.run(given, pointer_of(values), cython.NULL)
+        self.run(numbers, pointer_of(values), cython.NULL)
         return values
 
     def value_and_grad(self, x):
         """Value and gradient at x; with several outputs, values and the Jacobian (a row for each output)."""
         frozen: Frozen = self.frozen
-        given: object = numbers_of(x, self.one_input, self.frozen.inputs_size)
+        numbers: object = numbers_of(x, self.one_input, self.frozen.inputs_size)
         value: cython.double
         slope: cython.double
         if self.one_output:
             if self.one_input:
-                self.run(given, cython.address(value), cython.address(slope))
+                self.run(numbers, cython.address(value), cython.address(slope))
                 return value, slope
             gradient = numpy.empty(frozen.inputs_size)
-            self.run(given, cython.address(value), pointer_of(gradient))
+            self.run(numbers, cython.address(value), pointer_of(gradient))
             return value, gradient
         values = numpy.empty(frozen.outputs_size)
         gradient = numpy.empty([frozen.outputs_size] if self.one_input else [frozen.outputs_size, frozen.inputs_size])
-        self.run(given, pointer_of(values), pointer_of(gradient))
+        self.run(numbers, pointer_of(values), pointer_of(gradient))
         return values, gradient
 
     @cython.cfunc
     def recorded(self, x: object) -> object:
         """The outputs as Vars."""
-        given: list = [x] if self.one_input else list(x)
+        numbers: list = [x] if self.one_input else list(x)
         tape: object = None
-        for number in given:
+        for number in numbers:
             if tape is None:
                 tape = tape_of(number)
         if tape is None:
-            given = [number.value if type(number) is Var else number for number in given]
-            return self(given[0] if self.one_input else given)
-        outputs: list = inlined(self.frozen, tape, given)
+            numbers = [number.value if type(number) is Var else number for number in numbers]
+            return self(numbers[0] if self.one_input else numbers)
+        outputs: list = inlined(self.frozen, tape, numbers)
         return outputs[0] if self.one_output else outputs
 
     def bind(self, x, out):

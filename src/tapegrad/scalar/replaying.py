@@ -75,39 +75,39 @@ def numbers_of(x: object, one_input: cython.bint, inputs: cython.Py_ssize_t) -> 
         if layout.c_contiguous and layout.aligned:
             return x
     try:
-        given: list = list(x)
+        items: list = list(x)
     except TypeError:
         raise InputError(f"expected a sequence of {inputs} numbers, got {x!r:.60}") from None
-    if len(given) != inputs:
-        raise InputError(f"expected {inputs} inputs, as many as the program was frozen with, got {len(given)}")
-    return [as_number(number) for number in given]
+    if len(items) != inputs:
+        raise InputError(f"expected {inputs} inputs, as many as the program was frozen with, got {len(items)}")
+    return [as_number(number) for number in items]
 
 
 def nothing_broken() -> Broken:
-    found: Broken
-    found.guard = found.point = -1
-    found.op = found.outcome = 0
-    found.a = found.b = 0.0
-    return found
+    broken: Broken
+    broken.guard = broken.point = -1
+    broken.op = broken.outcome = 0
+    broken.a = broken.b = 0.0
+    return broken
 
 
 def first_broken(frozen: Frozen, values: cython.p_double, points: cython.Py_ssize_t, k: cython.Py_ssize_t) -> Broken:
     """The first guard that point k of a block breaks."""
-    found: Broken = nothing_broken()
+    broken: Broken = nothing_broken()
     i: cython.Py_ssize_t
     for i in range(frozen.guards_size):
         guard: cython.pointer(Guard) = frozen.guards + i
         a: cython.double = guard.constant if guard.lhs < 0 else values[guard.lhs * points + k]
         b: cython.double = guard.constant if guard.rhs < 0 else values[guard.rhs * points + k]
         if (evaluate(guard.op, a, b) != 0.0) != guard.outcome:
-            found.guard = guard.number
-            found.point = k
-            found.op = guard.op
-            found.outcome = guard.outcome
-            found.a = a
-            found.b = b
+            broken.guard = guard.number
+            broken.point = k
+            broken.op = guard.op
+            broken.outcome = guard.outcome
+            broken.a = a
+            broken.b = b
             break
-    return found
+    return broken
 
 
 def raise_broken(broken: Broken, where: str) -> cython.int:

@@ -52,8 +52,8 @@ def pattern(program: "Program", of: Of) -> Any:
 
 def colouring(program: "Program", of: Of) -> Colouring:
     """How the entries of a pattern are computed together."""
-    made = pattern(program, of)
-    return hessian_colouring(made) if of == "hessian" else jacobian_colouring(made)
+    matrix = pattern(program, of)
+    return hessian_colouring(matrix) if of == "hessian" else jacobian_colouring(matrix)
 
 
 def _order(starts: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -189,8 +189,8 @@ class SparseDerivative:
             raise InputError(f"expected {self._inputs} inputs, as many as the program has, got {len(point)}")
         compute = self._batch if self._entries is None else self._entries
         assert compute is not None
-        made = compute(point), self.pattern.indices, self.pattern.indptr
-        return scipy_sparse().csr_array(made, self.pattern.shape)
+        entries = compute(point), self.pattern.indices, self.pattern.indptr
+        return scipy_sparse().csr_array(entries, self.pattern.shape)
 
     def __repr__(self) -> str:
         rows, columns = self.pattern.shape

@@ -99,9 +99,9 @@ def variable(store: cython.pointer(Store), value: cython.double) -> object:
     if ready(store):
         store.inputs += 1
         return append(store, INPUT, 0, 0, value)
-    made: object = record(store, INPUT, 0, 0, value)
+    created: object = record(store, INPUT, 0, 0, value)
     store.inputs += 1
-    return made
+    return created
 
 
 def constant(store: cython.pointer(Store), value: cython.double) -> object:
@@ -185,15 +185,15 @@ def number_of(x: object) -> cython.double:
 @cython.exceptval(check=True)
 def operand(store: cython.pointer(Store), x: object, number: cython.double) -> Operand:
     """Value and index (-1 for a constant) of a Var of this tape, checked now, or of a number converted before."""
-    found: Operand
+    resolved: Operand
     if type(x) is Var:
         check_owner(store, x)
-        found.value = cython.cast(Var, x).number
-        found.index = cython.cast(Var, x).index
+        resolved.value = cython.cast(Var, x).number
+        resolved.index = cython.cast(Var, x).index
     else:
-        found.value = number
-        found.index = -1
-    return found
+        resolved.value = number
+        resolved.index = -1
+    return resolved
 
 
 # ---- operations ------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from tapegrad.tensor.nesting.traced cimport Traced, settled
 from tapegrad.tensor.tensor cimport Tensor, wrapped
 from tapegrad.tensor.trees cimport is_array
 
-@cython.locals(made=Tensor, node=Leaf)
+@cython.locals(tensor=Tensor, node=Leaf)
 cpdef Tensor leaf(value, long long level)
 
 cpdef argument(value)

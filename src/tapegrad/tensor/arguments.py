@@ -21,9 +21,9 @@ def leaf(value: Any, level: int) -> Tensor:
     array = argument(value)
     node = Leaf.__new__(Leaf)
     node.shape, node.dtype, node.grad, node.level = array.shape, array.dtype, None, level
-    made = Tensor.__new__(Tensor)
-    made._array, made._node = array, node
-    return made
+    tensor = Tensor.__new__(Tensor)
+    tensor._array, tensor._node = array, node
+    return tensor
 
 
 def argument(value: Any) -> Array:
@@ -66,23 +66,25 @@ def direction(value: Any, array: Array, what: str) -> Array:
     """A tangent or a seed, in the dtype of the array that it belongs to; an error if it has another shape."""
     xp = namespace(array)
     if type(value) is Tensor:
-        made = outer(value)
+        converted = outer(value)
     elif isinstance(value, (int, float, list, tuple)) or hasattr(value, "dtype"):
-        made = value if type(value) is xp.ndarray else getattr(xp, "library", xp).asarray(value)
+        converted = value if type(value) is xp.ndarray else getattr(xp, "library", xp).asarray(value)
     else:
         raise InputError(f"expected {what} to be an array or a number, got {type(value).__name__} {value!r:.60}")
-    if made.dtype.kind not in "fiub":
-        raise InputError(f"expected {what} to hold real numbers, got dtype {made.dtype}")
-    if made.shape != array.shape:
-        raise ShapeError(f"expected {what} to have shape {array.shape}, got {made.shape}; {advice(made, array)}")
-    return made if made.dtype == array.dtype else made.astype(array.dtype)
+    if converted.dtype.kind not in "fiub":
+        raise InputError(f"expected {what} to hold real numbers, got dtype {converted.dtype}")
+    if converted.shape != array.shape:
+        raise ShapeError(
+            f"expected {what} to have shape {array.shape}, got {converted.shape}; {advice(converted, array)}"
+        )
+    return converted if converted.dtype == array.dtype else converted.astype(array.dtype)
 
 
-def advice(made: Array, array: Array) -> str:
+def advice(converted: Array, array: Array) -> str:
     """What to do about a direction of another shape."""
-    if made.size == array.size:
+    if converted.size == array.size:
         return f"reshape it to {array.shape}"
-    if not made.shape:
+    if not converted.shape:
         return "give one number for each of the array's, as numpy.full(shape, number) does"
     return "give one number for each of the array's; for several directions at once call jacobian"
 
@@ -105,5 +107,5 @@ def zeros(array: Array) -> Array:
 
 def gradient(value: Any, tensor: Tensor, inside: bool) -> Any:
     """What backward left in a leaf, 0 if nothing: an array for an array (of its dtype), a float for a number."""
-    made = tensor._node.grad
-    return lowered(zeros(tensor._array) if made is None else made, not is_array(value), inside)
+    grad = tensor._node.grad
+    return lowered(zeros(tensor._array) if grad is None else grad, not is_array(value), inside)

@@ -11,7 +11,7 @@ cdef class Cotangents:
     @cython.locals(instruction=Instruction, leaf=Leaf)
     cpdef add(self, node, cotangent, bint fresh)
 
-@cython.locals(found=set, waiting=list, instructions=list, leaves=list, last=cython.longlong, ordered=bint,
+@cython.locals(reached=set, waiting=list, instructions=list, leaves=list, last=cython.longlong, ordered=bint,
                instruction=Instruction)
 cpdef list reachable(root)
 

@@ -21,7 +21,7 @@ LATER = 1 << 62  # than any instruction
 
 def reachable(root: Any) -> list[Any]:
     """All instructions below a node, latest first, then all leaves; a walk without recursion."""
-    found = {root}
+    reached = {root}
     waiting = [root]
     instructions = []
     leaves = []
@@ -38,8 +38,8 @@ def reachable(root: Any) -> list[Any]:
             ordered = False
         last = instruction.number
         for parent in instruction.parents:
-            if parent is not None and parent not in found:
-                found.add(parent)
+            if parent is not None and parent not in reached:
+                reached.add(parent)
                 waiting.append(parent)
     if not ordered:  # a chain is found in the right order
         instructions.sort(key=_by_number, reverse=True)
@@ -89,10 +89,10 @@ class Cotangents:
         before = self.arrays.get(node)
         if before is None or node not in self.owned or not shape:
             xp = namespace(piece.values)
-            made = xp.zeros(shape, dtype)
+            total = xp.zeros(shape, dtype)
             if before is not None:
-                made += before
-            before = self.arrays[node] = made
+                total += before
+            before = self.arrays[node] = total
             self.owned.add(node)
         if type(before) is Traced or type(piece.values) is Traced:
             xp = tracing(namespace(before if type(before) is Traced else piece.values))
@@ -129,16 +129,16 @@ def propagate(root: Any, seed: Array, retain: bool) -> None:
         i.releasing = not retain and not i.tracing
         primitive = i.primitive
         if type(g) is Traced or (i.tracing and not isinstance(i.xp, Staging)):
-            found = differentiably(i, g)
+            shares = differentiably(i, g)
         else:
             i.scratch = g if g.size >= REUSED and i in owned and not i.tracing else None
-            found = primitive.vjp(i, g)
+            shares = primitive.vjp(i, g)
             i.scratch = None
         if not retain:
             i.saved = i.snapshots = None
         for k, parent in enumerate(i.parents):
             if parent is not None:
-                cotangents.add(parent, found[k], primitive.fresh)
+                cotangents.add(parent, shares[k], primitive.fresh)
 
 
 def differentiably(i: Instruction, g: Array) -> Any:
@@ -146,9 +146,9 @@ def differentiably(i: Instruction, g: Array) -> Any:
     before, i.releasing, i.tracing = (i.xp, i.saved, i.tracing), False, True  # what it saved may be wanted again
     xp = i.xp = tracing(i.xp)
     i.saved = tuple([computes_alike(xp, array) for array in i.saved or ()])
-    found = i.primitive.vjp(i, computes_alike(xp, g))
+    shares = i.primitive.vjp(i, computes_alike(xp, g))
     i.xp, i.saved, i.tracing = before
-    return found
+    return shares
 
 
 def _deliver(leaf: Leaf, g: Array, owned: bool) -> None:

@@ -26,11 +26,11 @@ Argnums = Sequence[int]
 
 def replaced(args: Sequence[Any], argnums: Argnums, trees: Sequence[Any], tensors: Sequence[Tensor]) -> list[Any]:
     """The arguments with tensors in place of those to differentiate by."""
-    made = list(args)
+    arguments = list(args)
     lifted = rebuilt(list(trees), iter(tensors))
     for argnum, tree in zip(argnums, lifted, strict=True):
-        made[argnum] = tree
-    return made
+        arguments[argnum] = tree
+    return arguments
 
 
 def chosen(args: Sequence[Any], argnums: Argnums) -> list[Any]:
@@ -49,14 +49,14 @@ def jvp_of(f: Function, args: Sequence[Any], argnums: Argnums, tangents: Sequenc
     values = flat(trees)
     if len(tangents) != len(trees):
         raise InputError(f"expected a tangent for each of {len(trees)} arguments, got {len(tangents)}")
-    given: list[Any] = []
+    directions: list[Any] = []
     for argnum, tree, tangent in zip(argnums, trees, tangents, strict=True):
-        given += matched(tangent, tree, f"the tangent of argument {argnum}")
+        directions += matched(tangent, tree, f"the tangent of argument {argnum}")
     with Level() as level:
         lifted = []
         for k, value in enumerate(values):
             array = argument(value)
-            lifted.append(carrying(array, direction(given[k], array, f"tangent {k}"), level))
+            lifted.append(carrying(array, direction(directions[k], array, f"tangent {k}"), level))
         result = f(*replaced(args, argnums, trees, lifted))
         outputs = [split(output, level) for output in flat(result)]
     return (
@@ -149,8 +149,8 @@ def vjp_of(f: Function, args: Sequence[Any], argnums: Argnums) -> tuple[Any, Cal
     recording = Recording(f, args, argnums)
 
     def pullback(seed: Any) -> tuple[Any, ...]:
-        given = matched(seed, recording.result, "the seed")
-        seeds = [direction(given[k], array, f"seed {k}") for k, array in enumerate(recording.arrays)]
+        weights = matched(seed, recording.result, "the seed")
+        seeds = [direction(weights[k], array, f"seed {k}") for k, array in enumerate(recording.arrays)]
         recording.propagate(seeds)
         inside = depth() > 0
         items = [gradient(v, tensor, inside) for v, tensor in zip(recording.values, recording.leaves, strict=True)]

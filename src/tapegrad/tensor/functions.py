@@ -308,10 +308,10 @@ def split(x: Value, sections: int | Sequence[int], axis: int = 0) -> list[Tensor
 def pad(x: Value, widths: int | Sequence[Any]) -> Tensor:
     """x with zeros around: so many on each side, or (before, after), or that for each axis."""
     ndim = len(_shape(x))
-    given = _sequence(widths)
-    if 0 < len(given) <= 2 and not any(hasattr(width, "__iter__") for width in given):
-        given = ((given[0], given[-1]),) * ndim
-    pairs = tuple(tuple(_integer(width, "a width") for width in _sequence(pair)) for pair in given)
+    entries = _sequence(widths)
+    if 0 < len(entries) <= 2 and not any(hasattr(width, "__iter__") for width in entries):
+        entries = ((entries[0], entries[-1]),) * ndim
+    pairs = tuple(tuple(_integer(width, "a width") for width in _sequence(pair)) for pair in entries)
     if len(pairs) != ndim or any(len(pair) != 2 for pair in pairs):
         raise ShapeError(f"expected (before, after) for each of {ndim} axes, got {widths!r:.60}")
     return apply(shapes.PAD, (x,), pairs)
@@ -328,10 +328,10 @@ def _integers(value: Value, what: str, copy: bool = True) -> Array:
     xp = namespace(plain)
     if type(plain) is not xp.ndarray:
         refuse_masked(plain)
-    made = xp.array(plain) if copy else plain if type(plain) is xp.ndarray else xp.asarray(plain)
-    if made.dtype.kind not in "iu":
-        raise DtypeError(f"expected {what} of integers, got dtype {made.dtype}; convert them with astype(int)")
-    return made
+    integers = xp.array(plain) if copy else plain if type(plain) is xp.ndarray else xp.asarray(plain)
+    if integers.dtype.kind not in "iu":
+        raise DtypeError(f"expected {what} of integers, got dtype {integers.dtype}; convert them with astype(int)")
+    return integers
 
 
 def _within(indices: Array, end: int) -> bool:

@@ -29,10 +29,10 @@ def value_and_gradients(
     try:
         leaves = [leaf(value, level) for value in values]
         lifted = rebuilt(trees, iter(leaves))
-        made = list(args)
+        arguments = list(args)
         for place in range(len(trees)):
-            made[unique[place]] = lifted[place]
-        result = one_number(f(*made))
+            arguments[unique[place]] = lifted[place]
+        result = one_number(f(*arguments))
         value: Any = result
         if type(result) is Tensor:
             array = value = result._array
@@ -46,8 +46,8 @@ def value_and_gradients(
     inside = depth() > 0
     if type(value) is not Tensor and type(value) is not float:
         value = lowered(value.reshape(()) if value.shape else value, True, inside)
-    found = [gradient(values[k], leaves[k], inside) for k in range(len(leaves))]
-    gradients = rebuilt(trees, iter(found))
+    flat_gradients = [gradient(values[k], leaves[k], inside) for k in range(len(leaves))]
+    gradients = rebuilt(trees, iter(flat_gradients))
     return value, tuple(gradients if len(unique) == len(chosen) else [gradients[unique.index(k)] for k in chosen])
 
 

@@ -62,8 +62,8 @@ def primitive(
     shapes: bool = False,
 ) -> Primitive:
     """Enters a primitive into the table."""
-    made = PRIMITIVES[name] = Primitive(name, forward, vjp, jvp, fresh=fresh, shapes=shapes)
-    return made
+    entered = PRIMITIVES[name] = Primitive(name, forward, vjp, jvp, fresh=fresh, shapes=shapes)
+    return entered
 
 
 class Leaf:

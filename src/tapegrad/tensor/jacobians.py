@@ -81,7 +81,7 @@ def portions(count: int, largest: int) -> Iterator[range]:
 
 def unit_vectors(arrays: Sequence[Array], numbers: range, level: int) -> list[Array | None]:
     """Seeds for each array: those of the unit vectors of all arrays' numbers that come at these places."""
-    made: list[Array | None] = []
+    units: list[Array | None] = []
     start = 0
     for array in arrays:
         size = math.prod(array.shape)
@@ -91,11 +91,11 @@ def unit_vectors(arrays: Sequence[Array], numbers: range, level: int) -> list[Ar
             vectors = getattr(xp, "library", xp).zeros((len(numbers), size), array.dtype)
             for number in inside:
                 vectors[number - numbers.start, number - start] = 1
-            made.append(seeds(vectors.reshape(len(numbers), *array.shape), level))
+            units.append(seeds(vectors.reshape(len(numbers), *array.shape), level))
         else:
-            made.append(None)
+            units.append(None)
         start += size
-    return made
+    return units
 
 
 def by_rows(recording: Recording) -> Iterator[list[Array]]:

@@ -38,17 +38,17 @@ _known: dict[type, Any] = {numpy.ndarray: numpy}
 
 def namespace(array: Array) -> Any:
     """The namespace of an array; numbers and lists are NumPy's."""
-    found = _known.get(type(array))
-    if found is None:
+    xp = _known.get(type(array))
+    if xp is None:
         if getattr(type(array), "differs", False):  # from one array of a class to another
             return array.__array_namespace__()
         library = type(array).__module__.partition(".")[0]
         if hasattr(array, "__array_namespace__") and not isinstance(array, numpy.generic):
-            found = array.__array_namespace__()
+            xp = array.__array_namespace__()
         else:  # CuPy's arrays do not say it
-            found = importlib.import_module(library) if library in SPECIAL else numpy
-        _known[type(array)] = found
-    return found
+            xp = importlib.import_module(library) if library in SPECIAL else numpy
+        _known[type(array)] = xp
+    return xp
 
 
 def staged(arrays: list[Any], xp: Any) -> Any:

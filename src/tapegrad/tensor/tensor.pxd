@@ -20,11 +20,11 @@ cdef Clock _clock
 cdef Switches switches
 
 @cython.locals(count=cython.Py_ssize_t, k=cython.Py_ssize_t, arrays=list, parents=list, raw=list, recorded=bint, tracing=bint,
-               tensor=Tensor, instruction=Instruction, made=Tensor, clock=Clock, level=cython.longlong)
+               tensor=Tensor, instruction=Instruction, output=Tensor, clock=Clock, level=cython.longlong)
 cpdef Tensor apply(Primitive primitive, tuple operands, settings=*)
 
 @cython.locals(level=cython.longlong, own=cython.longlong, k=cython.Py_ssize_t, instruction=Instruction, leaf=Leaf)
 cdef long long level_of(list parents, list arrays)
 
-@cython.locals(made=Tensor)
+@cython.locals(tensor=Tensor)
 cpdef Tensor wrapped(array)

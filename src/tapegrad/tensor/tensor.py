@@ -48,14 +48,14 @@ class Tensor:
     def __init__(self, array: Any, requires_grad: bool = False):
         if isinstance(array, Tensor):
             array = plain(array._array)
-        made = _as_array(array, copy=True, wrong=DtypeError)
-        if requires_grad and made.dtype.kind != "f":
+        copied = _as_array(array, copy=True, wrong=DtypeError)
+        if requires_grad and copied.dtype.kind != "f":
             raise DtypeError(
-                f"only floating-point tensors can require gradients, got dtype {made.dtype}; "
+                f"only floating-point tensors can require gradients, got dtype {copied.dtype}; "
                 "convert first: Tensor(array.astype(float), requires_grad=True)"
             )
-        self._array = made
-        self._node = Leaf(made) if requires_grad else None
+        self._array = copied
+        self._node = Leaf(copied) if requires_grad else None
 
     # what it holds
 
@@ -72,12 +72,12 @@ class Tensor:
     @data.setter
     def data(self, array: Any) -> None:
         refuse_masked(array)
-        made = namespace(array).array(array, dtype=self._array.dtype)
-        if made.shape != self._array.shape:
-            raise ShapeError(f"expected new data of shape {self._array.shape}, got {made.shape}; make a new Tensor")
+        copied = namespace(array).array(array, dtype=self._array.dtype)
+        if copied.shape != self._array.shape:
+            raise ShapeError(f"expected new data of shape {self._array.shape}, got {copied.shape}; make a new Tensor")
         if self._node is not None and type(self._node) is not Leaf:
             raise InputError("only a tensor that was not computed can get new data; assign to the one you made")
-        self._array = made  # not into the old array: recordings may have saved that
+        self._array = copied  # not into the old array: recordings may have saved that
 
     def numpy(self) -> Array:
         """A copy of the array that is safe to keep and to change."""
@@ -135,7 +135,8 @@ class Tensor:
         array = plain(self._array)
         text = repr(namespace(array).asarray(array))
         wanted = ", requires_grad=True" if self.requires_grad else ""
-        return f"Tensor{text[text.index('(') : -1]}{wanted})"
+        start, numbers, _ = text.partition("(")
+        return f"Tensor({text[len(start) + 1 : -1] if numbers else text}{wanted})"  # one that is traced has no numbers
 
     def __format__(self, spec: str) -> str:
         if not spec:
@@ -169,7 +170,8 @@ class Tensor:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if self._node is not None:
             raise ConversionError(
-                "an array made of a Tensor would lose its derivative; use the functions of tapegrad.tensor, or .data"
+                "an array made of a Tensor would lose its derivative; use the functions of tapegrad.tensor, or .data; "
+                "to index an array by a Tensor write tensor.constant(array)[…]"
             )
         return namespace(self._array).array(self._array, dtype=dtype)
 
@@ -209,10 +211,10 @@ class Tensor:
                 )
             seed = xp.ones(self.shape, self.dtype) if self.shape else self.dtype.type(1)
         else:
-            given = plain(seed._array) if isinstance(seed, Tensor) else seed
-            seed = xp.asarray(given, dtype=self.dtype)
-            if seed is not given:  # a plain array is taken as it is
-                refuse_masked(given)
+            raw = plain(seed._array) if isinstance(seed, Tensor) else seed
+            seed = xp.asarray(raw, dtype=self.dtype)
+            if seed is not raw:  # a plain array is taken as it is
+                refuse_masked(raw)
             if seed.shape != self.shape:
                 raise ShapeError(f"expected a seed of shape {self.shape}, got {seed.shape}")
         propagate(self._node, seed, retain)
@@ -413,14 +415,14 @@ def _as_array(value: Any, *, copy: bool, wrong: type[TapegradError]) -> Array:
     if isinstance(value, (list, tuple)):
         refuse_masked(value)
     try:
-        made = xp.array(value) if copy else xp.asarray(value)
+        converted = xp.array(value) if copy else xp.asarray(value)
     except ValueError as error:
         raise OperandError(f"expected numbers in the shape of an array, got {value!r:.60}: {error}") from error
-    if made.dtype.kind not in "fiub":
+    if converted.dtype.kind not in "fiub":
         raise wrong(
-            f"expected an array of real numbers, got {value!r:.60} of dtype {made.dtype}; use float32 or float64"
+            f"expected an array of real numbers, got {value!r:.60} of dtype {converted.dtype}; use float32 or float64"
         )
-    return made
+    return converted
 
 
 def operand(value: Any) -> Any:
@@ -552,8 +554,8 @@ def apply(primitive: Primitive, operands: tuple[Any, ...], settings: Any = None)
         if settings is None and isinstance(error, OverflowError):
             raise  # of a number among the operands; of an axis it is one that does not fit
         raise refusal(primitive, arrays, settings, error) from error
-    made = Tensor.__new__(Tensor)
-    made._array = result
+    output = Tensor.__new__(Tensor)
+    output._array = result
     if recorded:
         clock = _clock
         clock.now += 1
@@ -564,19 +566,19 @@ def apply(primitive: Primitive, operands: tuple[Any, ...], settings: Any = None)
         instruction.dtype = result.dtype
         if raw is not None or exposed:
             watch(instruction, raw or [])
-        made._node = instruction
+        output._node = instruction
     else:
-        made._node = None
+        output._node = None
     if raw is not None:
         expose_views(result, raw)
-    return made
+    return output
 
 
 def wrapped(array: Array) -> Tensor:
     """A constant that holds an array, not a copy of it."""
-    made = Tensor.__new__(Tensor)
-    made._array, made._node = array, None
-    return made
+    tensor = Tensor.__new__(Tensor)
+    tensor._array, tensor._node = array, None
+    return tensor
 
 
 def joined(instruction: Instruction, parents: list[Any], array: Array, level: int) -> Tensor:
@@ -588,9 +590,9 @@ def joined(instruction: Instruction, parents: list[Any], array: Array, level: in
     instruction.parents = parents
     instruction.shape = array.shape
     instruction.dtype = array.dtype
-    made = Tensor.__new__(Tensor)
-    made._array, made._node = array, instruction
-    return made
+    tensor = Tensor.__new__(Tensor)
+    tensor._array, tensor._node = array, instruction
+    return tensor
 
 
 def refusal(primitive: Primitive, arrays: list[Any], settings: Any, error: Exception) -> Exception:
@@ -598,5 +600,5 @@ def refusal(primitive: Primitive, arrays: list[Any], settings: Any, error: Excep
     if isinstance(error, TapegradError):
         return error
     got = ", ".join(str(getattr(array, "shape", array)) for array in arrays)
-    given = "" if settings is None else f" with {settings!r:.60}"
-    return ShapeError(f"{primitive.name} does not fit operands of shape {got}{given}: {error}")
+    of_settings = "" if settings is None else f" with {settings!r:.60}"
+    return ShapeError(f"{primitive.name} does not fit operands of shape {got}{of_settings}: {error}")

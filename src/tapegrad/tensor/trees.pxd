@@ -4,9 +4,9 @@ cimport cython
 cpdef bint is_array(value)
 cpdef bint holds_array(tree)
 cpdef list flat(tree)
-cpdef collect(tree, list found)
+cpdef collect(tree, list leaves)
 
 
 
-@cython.locals(made=list)
+@cython.locals(parts=list)
 cpdef rebuilt(tree, items)

@@ -29,20 +29,20 @@ def holds_array(tree: Any) -> bool:
 
 def flat(tree: Any) -> list[Any]:
     """The arrays and numbers of a structure, in order."""
-    found: list[Any] = []
-    collect(tree, found)
-    return found
+    leaves: list[Any] = []
+    collect(tree, leaves)
+    return leaves
 
 
-def collect(tree: Any, found: list[Any]) -> None:
+def collect(tree: Any, leaves: list[Any]) -> None:
     """Adds the arrays and numbers of a structure to a list."""
     if isinstance(tree, dict):
         tree = tree.values()
     elif not isinstance(tree, (list, tuple)):
-        found.append(tree)
+        leaves.append(tree)
         return
     for item in tree:
-        collect(item, found)
+        collect(item, leaves)
 
 
 def rebuilt(tree: Any, items: Iterator[Any]) -> Any:
@@ -51,11 +51,11 @@ def rebuilt(tree: Any, items: Iterator[Any]) -> Any:
         return {key: rebuilt(item, items) for key, item in tree.items()}
     if not isinstance(tree, (list, tuple)):
         return next(items)
-    made = [rebuilt(item, items) for item in tree]
+    parts = [rebuilt(item, items) for item in tree]
     kind = type(tree)
     if kind is list:
-        return made
-    return kind(*made) if hasattr(tree, "_fields") else kind(made)
+        return parts
+    return kind(*parts) if hasattr(tree, "_fields") else kind(parts)
 
 
 def matched(tree: Any, other: Any, what: str) -> list[Any]:
@@ -63,26 +63,26 @@ def matched(tree: Any, other: Any, what: str) -> list[Any]:
 
     what: how the message calls the first, "a tangent of argument 0".
     """
-    found: list[Any] = []
-    match(tree, other, what, "", found)
-    return found
+    items: list[Any] = []
+    match(tree, other, what, "", items)
+    return items
 
 
-def match(tree: Any, other: Any, what: str, place: str, found: list[Any]) -> None:
+def match(tree: Any, other: Any, what: str, place: str, items: list[Any]) -> None:
     """Adds the items of a structure to a list, or says where it is not as the other."""
     if isinstance(other, dict):
         if not isinstance(tree, dict) or tree.keys() != other.keys():
             keys = sorted(map(str, tree)) if isinstance(tree, dict) else type(tree).__name__
             raise InputError(f"expected {what}{place} to be a dict with the keys {sorted(map(str, other))}, got {keys}")
         for key in other:
-            match(tree[key], other[key], what, f"{place}[{key!r}]", found)
+            match(tree[key], other[key], what, f"{place}[{key!r}]", items)
     elif isinstance(other, (list, tuple)):
         if not isinstance(tree, (list, tuple)) or len(tree) != len(other):
             got = f"{len(tree)} items" if isinstance(tree, (list, tuple)) else type(tree).__name__
             raise InputError(f"expected {what}{place} to be a sequence of {len(other)} items, got {got}")
         for k in range(len(other)):
-            match(tree[k], other[k], what, f"{place}[{k}]", found)
+            match(tree[k], other[k], what, f"{place}[{k}]", items)
     elif isinstance(tree, (list, tuple, dict)) and not is_array(other) and not hasattr(other, "shape"):
         raise InputError(f"expected {what}{place} to be a number, got {type(tree).__name__}")
     else:
-        found.append(tree)
+        items.append(tree)

@@ -132,8 +132,16 @@ def test_a_function_that_was_replaced_meanwhile(tmp_path, monkeypatch):
     [
         (lambda: gradmark.run("poli"), SelectionError, "did you mean poly"),
         (lambda: gradmark.run("poly", proceses=2), TypeError, r"run\(\) has no option 'proceses'; did you mean 'proce"),
-        (lambda: gradmark.run("poly", colour=2), TypeError, "there are: data, full, huge_pages, instructions, memory"),
-        (lambda: gradmark.check(full=True), TypeError, r"check\(\) has no option 'full'; there are: data, huge_pages"),
+        (
+            lambda: gradmark.run("poly", colour=2),
+            TypeError,
+            "there are: data, derivatives, devices, dtypes, engines, full, huge_pages, instructions, memory",
+        ),
+        (
+            lambda: gradmark.check(full=True),
+            TypeError,
+            r"check\(\) has no option 'full'; there are: data, engines, huge_pages",
+        ),
         (lambda: gradmark.run("poly", derivatives="hpv"), OptionError, "'hpv' is not one of 'gradient'"),
         (lambda: gradmark.run("poly", timeout=-1), OptionError, "expected a number above 0, got -1"),
         (lambda: gradmark.run("poly", engines=[int]), SelectionError, "engines are named"),

@@ -235,14 +235,14 @@ def test_what_a_minute_can_see():
     assert found.details == (
         "40 of 50 processes met a calm machine; the medians of two equal groups of 40 differ by up to 0.0 % (95th "
         "percentile)",
-        "one minute has room for 500 processes: 250 pairs of one short row, which may see less",
+        "in one minute 500 processes of a short row can be measured, 250 pairs, which may show smaller differences",
     )
 
 
 def test_arms_are_no_larger_than_those_of_a_minute():
     found = smallest([100.0] * 40, processes=40, seconds=240.0)
     assert "of two equal groups of 5 " in found.details[0]
-    assert found.details[1] == "one minute has room for 10 processes: 5 pairs of one short row"
+    assert found.details[1] == "in one minute 10 processes of a short row can be measured, 5 pairs"
 
 
 @pytest.mark.parametrize(

@@ -68,3 +68,18 @@ def test_what_cannot_be_recorded_shows_the_line(gradmark, tmp_path):
     assert called.code == 1
     assert "not counted: f cannot be recorded: mine.py, line 4, `return float(x) * 2`: ConversionError" in called.out
     assert "tapegrad: error: mine.py, line 4" in called.out
+
+
+def test_of_a_file_with_several_functions_one_is_named_as_it_is_typed(gradmark, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from gradmark import workload\n"
+        "@workload(suite='mine', stresses='x')\n"
+        "def f(ops, x):\n"
+        "    return x * 2\n"
+        "@workload(suite='mine', stresses='x')\n"
+        "def g(ops, x):\n"
+        "    return x * 3\n"
+    )
+    called = gradmark("explain", "mine.py", *QUICK)
+    assert called.code == 2
+    assert "'mine.py' has 2: name one, such as mine.py:f, mine.py:g" in called.err

@@ -80,7 +80,7 @@ def test_engines_with_their_derivatives_and_modes(gradmark, monkeypatch):
 
 
 def test_no_runs(gradmark):
-    assert gradmark("list", "runs") == (0, "runs in .gradmark/runs (times are UTC)\n", "")
+    assert gradmark("list", "runs") == (0, "runs in .gradmark/runs: none\n", "")
 
 
 @pytest.fixture

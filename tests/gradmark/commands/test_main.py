@@ -68,6 +68,13 @@ def test_an_unknown_option_is_wrong_usage(gradmark):
     assert "--processes" in called.err
 
 
+@pytest.mark.parametrize("verb", ["baseline", "fleet", "store"])
+def test_a_verb_of_verbs_alone_shows_its_help_once(gradmark, verb):
+    called = gradmark(verb)
+    assert called.code == 2
+    assert (called.out + called.err).count("Usage: ") == 1
+
+
 def failing(error):
     @click.command()
     def command():

@@ -17,6 +17,7 @@ def sample(done, number, total=160, rounds=5):
     ("step", "left_s", "text"),
     [
         (sample(37, 2), 40.2, "round 2 of 5: 37 of 160 samples, about 40 s left"),
+        (sample(0, 12, rounds=0), None, "round 12, one more: 0 of 160 samples"),
         (sample(0, 1), None, "round 1 of 5: 0 of 160 samples"),
         (Step("inspection", 0, 1), None, "inspecting: 0 of 1 cell"),
         (Step("inspection", 3, 32), 200.0, "inspecting: 3 of 32 cells, about 3 min left"),

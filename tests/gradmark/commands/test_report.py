@@ -125,3 +125,11 @@ def test_no_run(gradmark):
     called = gradmark("report")
     assert called.code == 2
     assert "no run in .gradmark/runs matches 'latest'; the newest are: none" in called.err
+
+
+def test_a_run_that_was_cut_off_is_said_to_be_unfinished(gradmark, store, finished, tmp_path):
+    lines = finished.read_text().splitlines(keepends=True)
+    (tmp_path / "cut.jsonl").write_text("".join(lines[: len(lines) // 2]))
+    called = gradmark("report", tmp_path / "cut.jsonl")
+    assert called.code == 0
+    assert called.err.startswith("unfinished: ")

@@ -359,3 +359,8 @@ def test_bytes_read_and_written_are_reported():
     assert (product.read_bytes, product.written_bytes) == (7 * 400 + 400 + 28, 28 + 28)
     repeated = tapegrad.jit(lambda w, x: w + x).report(w, x)
     assert (repeated.read_bytes, repeated.written_bytes) == (7 * 400 + 400, 7 * 400)
+
+
+def test_a_function_of_numbers_is_refused_with_its_name() -> None:
+    with pytest.raises(tapegrad.OperandError, match=r"tapegrad\.tensor"):
+        tapegrad.jit(lambda x: tapegrad.sin(x))(2.0)

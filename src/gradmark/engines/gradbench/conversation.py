@@ -146,12 +146,12 @@ class Conversation:
 
     def _exchange(self, line: bytes) -> bytes:
         """Writes a line and reads one, both at once: a tool may write before it has read all."""
-        unsent, seen = memoryview(line), 0
+        unsent, searched = memoryview(line), 0
         with selectors.DefaultSelector() as ready:
             ready.register(self.output, selectors.EVENT_READ)
             ready.register(self.input, selectors.EVENT_WRITE)
-            while self.unread.find(b"\n", seen) < 0:
-                seen = len(self.unread)
+            while self.unread.find(b"\n", searched) < 0:
+                searched = len(self.unread)
                 left_s = inside.time_left_s()
                 events = ready.select(min(left_s, child.LOOK_EVERY_S))
                 if not events and inside.time_left_s() <= 0:
@@ -192,14 +192,14 @@ class Conversation:
             self.process.wait(ENDING_S)
         if self.unread:
             self.note("response", self.unread.decode(errors="replace"))
-        said = child.last_line(child.tail(self.said))
+        last_words = child.last_line(child.tail(self.said))
         code = self.process.poll()
         if code is None:
-            self.refuse(f"closed its output without an answer{said}", "crash")
+            self.refuse(f"closed its output without an answer{last_words}", "crash")
         if code == -signal.SIGKILL:
-            self.refuse(f"was ended by SIGKILL, most likely for its memory{said}", "out-of-memory")
+            self.refuse(f"was ended by SIGKILL, most likely for its memory{last_words}", "out-of-memory")
         how = f"was ended by {child.signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
-        self.refuse(f"{how}{said}", "crash")
+        self.refuse(f"{how}{last_words}", "crash")
 
     def _cut_off(self) -> None:
         """What it prints does not fill the disk."""

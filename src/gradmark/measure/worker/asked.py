@@ -82,23 +82,23 @@ def result_of(
     if derivative.name == USUAL_DERIVATIVE:
         return gradients_of(session, workload, inputs, cell)
     assert session.result is not None  # `checked` has seen to it
-    given = session.result()
+    returned = session.result()
     where, form = f"engine {cell.engine!r}: result() of {with_article(derivative.name)}", FACTS[derivative.name].form
     if form == "inputs":
-        parts = numbers_of(given, where, workload, inputs)
+        parts = numbers_of(returned, where, workload, inputs)
         if workload.kind == "tensor":
             names = workload.names(len(inputs))
             for place, part in zip(workload.active(inputs), parts, strict=True):
                 _refuse_shape(where, part.shape, inputs[place].shape, f" for {names[place]}")
         return parts
     if form == "sparse":
-        return [_sparse(given, where, _matrix_shape(workload, inputs, derivative))]
+        return [_sparse(returned, where, _matrix_shape(workload, inputs, derivative))]
     try:
-        array = np.asarray(given, dtype=None if workload.kind == "tensor" else np.float64)
+        array = np.asarray(returned, dtype=None if workload.kind == "tensor" else np.float64)
     except (TypeError, ValueError):
         array = np.asarray(None)
     if array.dtype.kind not in "fiu":
-        raise EngineError(f"{where} returned {described(given)}; expected numbers, as NumPy's")
+        raise EngineError(f"{where} returned {described(returned)}; expected numbers, as NumPy's")
     expected = derivative.shape if form == "result" else _matrix_shape(workload, inputs, derivative)
     _refuse_shape(where, array.shape, expected)
     return [array] if array.shape else [float(array)]
@@ -109,18 +109,18 @@ def _matrix_shape(workload: Workload, inputs: Sequence[Any], derivative: Derivat
     return (math.prod(derivative.shape) if FACTS[derivative.name].order == 1 else columns), columns
 
 
-def _refuse_shape(where: str, got: tuple[int, ...], expected: tuple[int, ...], of: str = "") -> None:
+def _refuse_shape(where: str, got: tuple[int, ...], expected: tuple[int, ...], whose: str = "") -> None:
     if got != expected:
-        raise EngineError(f"{where} has shape {got}{of}; expected {expected}")
+        raise EngineError(f"{where} has shape {got}{whose}; expected {expected}")
 
 
-def _sparse(given: Any, where: str, shape: tuple[int, int]) -> Any:
+def _sparse(matrix: Any, where: str, shape: tuple[int, int]) -> Any:
     from scipy import sparse
 
-    if not sparse.issparse(given):
-        raise EngineError(f"{where} returned {described(given)}; expected a matrix of scipy.sparse")
-    _refuse_shape(where, given.shape, shape)
-    return given.tocsr()
+    if not sparse.issparse(matrix):
+        raise EngineError(f"{where} returned {described(matrix)}; expected a matrix of scipy.sparse")
+    _refuse_shape(where, matrix.shape, shape)
+    return matrix.tocsr()
 
 
 def entries(part: Any) -> Any:

@@ -223,12 +223,12 @@ def _reading(prepared: Prepared, route: Route, returned: Any) -> Reading:
 
 def _judged(prepared: Prepared, route: Route, expected: Expected, got: Reading, other: Sequence[Any]) -> Result | None:
     """A result if value or gradient are not those of the other inputs."""
-    after, of = "after its inputs changed", f"of {route.name}"
+    after, of_route = "after its inputs changed", f"of {route.name}"
     stuck = "" if prepared.session.move else "; if the engine keeps inputs of its own, give its session `move`"
     if got.value is not None:
         words = _off(got.value, expected.other_value, expected.scale, tolerance(prepared))
         if words:
-            return Result(status="wrong-value", message=f"{after}, the value {of} {words}{stuck}")
+            return Result(status="wrong-value", message=f"{after}, the value {of_route} {words}{stuck}")
     if got.result is None or expected.other_slope is None:
         return None
     if infinite := not_finite(prepared, got.result):
@@ -239,7 +239,7 @@ def _judged(prepared: Prepared, route: Route, expected: Expected, got: Reading, 
     if error <= most:
         return None
     judged = Accuracy(reference="central differences, float64, at other inputs", relative_error=error, tolerance=most)
-    message = f"{after}, the {prepared.cell.derivative} {of} is off by {error:.1e} relative{stuck}"
+    message = f"{after}, the {prepared.cell.derivative} {of_route} is off by {error:.1e} relative{stuck}"
     return Result(status="wrong-gradient", message=message, accuracy=judged)
 
 

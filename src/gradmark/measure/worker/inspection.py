@@ -99,8 +99,8 @@ def evaluations(prepared: Prepared, iteration_ns: float) -> float | None:
         return None
     if prepared.session.evaluations is not None:
         return float(prepared.session.evaluations())
-    seen = outside.evaluations(prepared.workload, prepared.iterate) if iteration_ns < COUNTED_NS else 0
-    return float(seen) or None
+    calls = outside.evaluations(prepared.workload, prepared.iterate) if iteration_ns < COUNTED_NS else 0
+    return float(calls) or None
 
 
 def honest(prepared: Prepared, result: Result, timer: DeviceTimer | None = None) -> Result:

@@ -211,8 +211,8 @@ class _Counter:
         leaked = self._leaked(calls, count, iteration_ns, blocks=not together)
         if together:
             twice = self._made(_times(calls, 2))
-            made, asked = (b - a for a, b in zip(once, twice, strict=True))
-            return _Counts(1, made, made, asked, leaked)
+            allocated, asked = (b - a for a, b in zip(once, twice, strict=True))
+            return _Counts(1, allocated, allocated, asked, leaked)
         apart = int(min(count, RECORDS / max(1, 2 * once[0])))
         allocations, sizes = self._apart(calls, max(FEWEST_APART, apart))
         n = len(allocations)

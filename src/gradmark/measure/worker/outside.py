@@ -66,11 +66,11 @@ class Outside(NamedTuple):
 def evaluations(workload: Workload, call: Callable[[], Any]) -> int:
     """How often the function itself is called meanwhile, in this thread: an engine that compiled it does not."""
     code = getattr(inspect.unwrap(workload.function), "__code__", None)
-    seen = 0
+    calls = 0
 
     def look(frame: Any, event: str, _argument: Any) -> None:
-        nonlocal seen
-        seen += event == "call" and frame.f_code is code
+        nonlocal calls
+        calls += event == "call" and frame.f_code is code
 
     before = sys.getprofile()
     sys.setprofile(look)
@@ -78,7 +78,7 @@ def evaluations(workload: Workload, call: Callable[[], Any]) -> int:
         call()
     finally:
         sys.setprofile(before)
-    return seen
+    return calls
 
 
 def evaluated_outside(prepared: Prepared, iteration_ns: float) -> Result | None:
@@ -182,25 +182,25 @@ def excesses(spent: Spent, usual: Usual, inputs: Sequence[Any]) -> dict[str, flo
 
     Not so much as the work itself takes is ever wrong: what is shown is then at least half of what a user waits for.
     """
-    said = Spent(*map(units.time, (max(0.0, ns) for ns in spent)))  # type: ignore[arg-type]
+    shown = Spent(*map(units.time, (max(0.0, ns) for ns in spent)))  # type: ignore[arg-type]
     pending, at_first = spent.read_ns - spent.again_ns, min(spent.new_ns, spent.same_ns, spent.busy_ns)
     copying_ns = LATE_NS + COPYING_NS * sum(getattr(x, "nbytes", 8) for x in inputs)
     beyond = {
-        f"taking new inputs over takes {said.move_ns}, reading the result {said.read_ns}, a timed call "
-        f"{said.timed_ns}: the work is done there": (
+        f"taking new inputs over takes {shown.move_ns}, reading the result {shown.read_ns}, a timed call "
+        f"{shown.timed_ns}: the work is done there": (
             spent.move_ns + spent.read_ns - spent.busy_ns - VARIES * usual.outside_ns - NOISE_NS
         ),
-        f"reading a result takes {said.read_ns} the first time, {said.again_ns} the second, a timed call "
-        f"{said.timed_ns}: the work is done when it is read": (
+        f"reading a result takes {shown.read_ns} the first time, {shown.again_ns} the second, a timed call "
+        f"{shown.timed_ns}: the work is done when it is read": (
             pending - spent.busy_ns - min(VARIES * usual.pending_ns + NOISE_NS, copying_ns)
         ),
-        f"a call takes {said.new_ns} for new inputs, {said.same_ns} for the same ones: a result is kept": (
+        f"a call takes {shown.new_ns} for new inputs, {shown.same_ns} for the same ones: a result is kept": (
             spent.new_ns - KEPT * spent.same_ns - usual.new_ns - NOISE_NS
         ),
-        f"a call takes {units.time(at_first)} at first, {said.timed_ns} when it is timed: a result is kept": (
+        f"a call takes {units.time(at_first)} at first, {shown.timed_ns} when it is timed: a result is kept": (
             at_first - KEPT * spent.timed_ns - NOISE_NS
         ),
-        f"`synchronize` takes {said.waiting_ns} for any number of calls, a timed one {said.timed_ns}: the work is "
+        f"`synchronize` takes {shown.waiting_ns} for any number of calls, a timed one {shown.timed_ns}: the work is "
         "done there": spent.waiting_ns - spent.timed_ns - VARIES * usual.waiting_ns - NOISE_NS,
     }
     return {words: max(0.0, ns) for words, ns in beyond.items()}
@@ -262,7 +262,7 @@ def _spent(prepared: Prepared, session: Session, first: Sequence[Any], iteration
     """Each part over some rounds with fresh inputs, and as many with the same ones."""
     calls, finish, move = prepared.calls(session), session.synchronize, session.move
     kind, clock = prepared.workload.kind, time.perf_counter_ns
-    seen = []
+    turns_ns = []
     for turn in range(ROUNDS if iteration_ns < LONG_NS else ROUNDS_OF_LONG if iteration_ns < VERY_LONG_NS else 1):
         prepared.write(others(prepared.workload, first, STEPS[-1], place + turn), session)
         start = clock()
@@ -282,14 +282,14 @@ def _spent(prepared: Prepared, session: Session, first: Sequence[Any], iteration
         for call in calls:
             call()
         finish()
-        seen.append((moved - start, called - moved, read - called, again - read, clock() - resumed))
+        turns_ns.append((moved - start, called - moved, read - called, again - read, clock() - resumed))
     rounds = ROUNDS if iteration_ns < LONG_NS else 1
     together = TOGETHER if iteration_ns < LONG_NS else TOGETHER_OF_LONG if iteration_ns < VERY_LONG_NS else 1
     busy_ns = _in_a_row_ns(prepared, session, together, rounds)
     waiting_ns = 0.0
     if finish is not Session().synchronize and iteration_ns < LONG_NS:  # longer ones are timed one by one
         waiting_ns = 2 * together * (busy_ns - _in_a_row_ns(prepared, session, 2 * together, rounds))
-    return Spent(*(float(min(part)) for part in zip(*seen, strict=True)), busy_ns, waiting_ns, busy_ns)  # type: ignore[call-arg]
+    return Spent(*(float(min(part)) for part in zip(*turns_ns, strict=True)), busy_ns, waiting_ns, busy_ns)  # type: ignore[call-arg]
 
 
 def _timed_ns(prepared: Prepared, timed: Timed) -> float:

@@ -132,12 +132,12 @@ class Prepared:
         self, engine: Engine | None = None, workload: Workload | None = None, derivative: Derivative | None = None
     ) -> Session:
         """A new session; of another engine or workload, on the same inputs."""
-        told = self.told
+        options = self.told
         if (
-            derivative is not None and "derivative" in told
+            derivative is not None and "derivative" in options
         ):  # else no dict is made: this is counted as the engine's memory
-            told = told | {"derivative": derivative}
-        return (engine or self.engine).prepare(workload or self.workload, self.inputs, self.params, **told)
+            options = options | {"derivative": derivative}
+        return (engine or self.engine).prepare(workload or self.workload, self.inputs, self.params, **options)
 
     def has_usual(self) -> bool:
         """Whether `prepare` has a default for the derivative, so that a gradient need not be asked for."""

@@ -105,9 +105,9 @@ def refuse_prepare(name: str, engine: Engine) -> None:
     known = parameters(engine.prepare)
     if not known and not hasattr(engine.prepare, "__code__"):
         return  # Python cannot tell
-    told = {keyword: None for keyword in ("device", "derivative") if keyword in known}
+    options = {keyword: None for keyword in ("device", "derivative") if keyword in known}
     try:
-        inspect.Signature(list(known.values())).bind(None, (), {}, **told)
+        inspect.Signature(list(known.values())).bind(None, (), {}, **options)
     except TypeError:
         raise EngineError(
             f"engine {name!r}: its prepare takes ({', '.join(known)}); write prepare(self, workload, inputs, params)"
@@ -209,13 +209,13 @@ def gradients_of(session: Session, workload: Workload, inputs: Sequence[Any], ce
     return numbers_of(session.gradients(), f"engine {cell.engine!r}: gradients()", workload, inputs)
 
 
-def numbers_of(given: Any, where: str, workload: Workload, inputs: Sequence[Any]) -> list[Any]:
+def numbers_of(returned: Any, where: str, workload: Workload, inputs: Sequence[Any]) -> list[Any]:
     """What an engine gave for each differentiated input, as floats or arrays."""
     expected = "one number for each input" if workload.kind == "scalar" else "one array for each differentiated input"
     try:
-        parts = list(given)
+        parts = list(returned)
     except TypeError:
-        raise EngineError(f"{where} returned {described(given)}; expected a list, {expected}") from None
+        raise EngineError(f"{where} returned {described(returned)}; expected a list, {expected}") from None
     places = workload.active(inputs)
     if len(parts) != len(places):
         names = workload.names(len(inputs))
@@ -249,10 +249,10 @@ def value_of(session: Session, returned: Any, cell: Cell) -> float | None:
     own = number(returned)
     if own is not None or session.value is None:
         return own
-    given = session.value()
-    read = number(given)
+    value = session.value()
+    read = number(value)
     if read is None:
-        raise EngineError(f"engine {cell.engine!r}: value() returned {described(given)}; expected one number")
+        raise EngineError(f"engine {cell.engine!r}: value() returned {described(value)}; expected one number")
     return read
 
 

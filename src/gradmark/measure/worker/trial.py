@@ -87,17 +87,17 @@ def _refuse_given(workload: Workload, job: Job) -> None:
         except TypeError as error:
             raise _invalid(job.cell, f"has wrong inputs: {name} takes (draw, **sizes): {error}") from None
     try:
-        given = workload.given(job.settings.seed, job.cell.params)
+        drawn = workload.given(job.settings.seed, job.cell.params)
     except InvalidWorkloadError:  # of our own suites: it says what is wrong
         raise
     except (Exception, SystemExit) as error:
         raise _invalid(job.cell, f"has no inputs: {where_it_failed(error)}") from error
-    if isinstance(given, str | bytes) or not hasattr(given, "__iter__") or (wanted == "arrays" and _is_array(given)):
-        what = "one array" if _is_array(given) else _a(given)
+    if isinstance(drawn, str | bytes) or not hasattr(drawn, "__iter__") or (wanted == "arrays" and _is_array(drawn)):
+        what = "one array" if _is_array(drawn) else _a(drawn)
         raise _invalid(job.cell, f"has wrong inputs: {name} gave {what}; expected a list of {wanted}")
-    if not isinstance(given, Sequence):
+    if not isinstance(drawn, Sequence):
         return  # what is gone after one reading will be read when it is drawn
-    for place, part in enumerate(given):
+    for place, part in enumerate(drawn):
         if wanted == "numbers" and not _is_number(part):
             raise _invalid(job.cell, f"has wrong inputs: {name} gave {part!r} {ordinal(place)}; expected {wanted}")
 
@@ -132,7 +132,7 @@ def _refuse_inputs(workload: Workload, inputs: Sequence[Any], cell: Cell) -> Non
     for name, x in zip(names, inputs, strict=True):
         finite = math.isfinite(x) if isinstance(x, float) else x.dtype.kind != "f" or math.isfinite(abs(x).sum())
         if not finite:
-            raise _invalid(cell, f"draws an input that is not finite: {name}")
+            raise _invalid(cell, f"has an input that is not finite: {name}")
 
 
 def _plain_operations(workload: Workload) -> Any:
@@ -168,8 +168,8 @@ def _refuse_arguments(workload: Workload, ops: Any, inputs: Sequence[Any], cell:
     try:
         signature.bind(ops, *inputs, **cell.params)
     except TypeError as error:
-        given = ", ".join(["ops", f"{len(inputs)} inputs" if len(inputs) != 1 else "1 input", *cell.params])
-        raise _invalid(cell, f"cannot be called with {given}: {error}; it is {cell.workload}{signature}") from None
+        arguments = ", ".join(["ops", f"{len(inputs)} inputs" if len(inputs) != 1 else "1 input", *cell.params])
+        raise _invalid(cell, f"cannot be called with {arguments}: {error}; it is {cell.workload}{signature}") from None
 
 
 def _value(workload: Workload, ops: Any, inputs: Sequence[Any], cell: Cell) -> float:

@@ -24,15 +24,15 @@ SMALL = "font-size: 85%; opacity: 0.8; margin: 0"
 def html(run: Run) -> str:
     """Answers first, then tables with their legends, then notes."""
     summaries = summarise_run(run.measurements)
-    said = notes(run, *growth(run), summaries)
+    all_notes = notes(run, *growth(run), summaries)
     if sides.wanted(run):
         comparison = sides.comparison(run, summaries)
-        warnings = [note for note in said if note.level == "warning" or note in list(calmness(run))]
+        warnings = [note for note in all_notes if note.level == "warning" or note in list(calmness(run))]
         parts = [*_answers(comparison.answers), *(part for side in comparison.sides for part in _side(side))]
         return "\n".join([*parts, *_lines(comparison.absent), *_notes(warnings)])
     answers = sides.answers_of(run) if sides.compares(run) else []
     parts = [*_answers(answers), *(part for table in tables(run, summaries) for part in _table(table))]
-    return "\n".join([*parts, *_notes(said)])
+    return "\n".join([*parts, *_notes(all_notes)])
 
 
 def preformatted(text: str) -> str:

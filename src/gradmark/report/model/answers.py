@@ -34,8 +34,8 @@ def _answer(row: Sequence[Standing]) -> str:
     if len(leaders) == 1:
         return f"{one_line(first.engine)}, {time_taken(first.total_ns, first.how)}{_ahead(first, slower, '')}"
     together = listed([f"{one_line(s.engine)} ({time_taken(s.total_ns, s.how)})" for s in leaders])
-    said = " tie" if all(s.settled for s in leaders) else f": {_unsettled(leaders)}"
-    return together + said + _ahead(first, slower, f"{one_line(first.engine)} is ")
+    outcome = " tie" if all(s.settled for s in leaders) else f": {_unsettled(leaders)}"
+    return together + outcome + _ahead(first, slower, f"{one_line(first.engine)} is ")
 
 
 def _unsettled(leaders: Sequence[Standing]) -> str:

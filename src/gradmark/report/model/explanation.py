@@ -22,7 +22,9 @@ PREDICTED = [
     "predicted: operations of function and derivative, divided by those of the function alone. That is right where",
     "each takes the same time, and nothing has to be recorded.",
 ]
-LIVE = "A live_ or both product is 0 where a factor is 0, whatever the other one is. See docs/reference/operations.md."
+LIVE = (
+    "A product named live_ or both is 0 where one factor is 0, whatever the other is. See docs/reference/operations.md."
+)
 WHERE = {"forward": "forward, which evaluates and records", "backward": "backward"}
 
 
@@ -134,6 +136,6 @@ def sentences(engine: Departure) -> list[str]:
         whole += f"; {units.times(1 / factor)} times as fast as the operations predict"
     if part is None:
         return [whole]
-    how = "most of the excess is" if factor > 1 else "the least beside the prediction takes"
+    how = "most of the excess is" if factor > 1 else "most of the saving is"
     taken = f"{units.times(part.ratio)} × the function, predicted {units.times(part.predicted)} ×"
     return [whole, f"{how} {WHERE[part.name]}: {taken}"]

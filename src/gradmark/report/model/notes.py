@@ -118,9 +118,9 @@ def _failures(shown: list[Row], settings: Settings) -> Iterator[Note]:
         where = f" on {engine}" if engine else ""
         what = f"{WORDS[status]}{where}: {some(list(dict.fromkeys(row.workload for row in members)))}"
         # Messages come from anywhere; a sentence of ours follows.
-        said = f" ({message.rstrip('.')})" if message else ""
+        bracketed = f" ({message.rstrip('.')})" if message else ""
         note = _info if status in LACKING else _warning
-        yield note(f"{what}{said}. {_after_failure(members[0], settings)}".rstrip())
+        yield note(f"{what}{bracketed}. {_after_failure(members[0], settings)}".rstrip())
 
 
 def _after_failure(row: Row, settings: Settings) -> str:
@@ -272,15 +272,17 @@ def _other_warnings(shown: list[Row]) -> Iterator[Note]:
 
 def unfinished(run: Run) -> Iterator[Note]:
     """How much of a run is missing, and what goes on with it."""
-    done = {m.cell.id: len(m.samples) for m in run.measurements if m.status == "ok" or m.samples}
+    samples_of = {m.cell.id: len(m.samples) for m in run.measurements if m.status == "ok" or m.samples}
     known = {m.cell.id for m in run.measurements}
     missing = [
-        c for c in run.planned if c.id not in known or (c.id in done and done[c.id] < run.settings.processes_of(c))
+        c
+        for c in run.planned
+        if c.id not in known or (c.id in samples_of and samples_of[c.id] < run.settings.processes_of(c))
     ]
     if missing and not run.finished:
         command = f"`{_quoted(['gradmark', run.verb, '--resume', run.id])}`"
         unseen = sum(cell.id not in known for cell in missing)
-        untimed = sum(done.get(cell.id) == 0 for cell in missing)
+        untimed = sum(samples_of.get(cell.id) == 0 for cell in missing)
         parts = [
             f"{count:,} {one if count == 1 else several} {rest}"
             for count, one, several, rest in (
@@ -297,20 +299,20 @@ def unfinished(run: Run) -> Iterator[Note]:
 
 def calmness(run: Run) -> Iterator[Note]:
     """How calm the machine was, in one sentence or two; nothing if nothing was timed."""
-    seen = machine(run.measurements)
-    if seen.calm is None:
+    watched = machine(run.measurements)
+    if watched.calm is None:
         if any(m.samples for m in run.measurements):
             yield _info(
                 "machine: an older version made this run, without pilots; all blocks count as calm, at any clock speed."
             )
         return
-    clock = _clock(seen)
-    if seen.calm >= CALM_ENOUGH:
+    clock = _clock(watched)
+    if watched.calm >= CALM_ENOUGH:
         yield _info(f"machine: calm all the time.{clock}")
         return
-    slow = f"; when slow, work took {seen.slowness:.1f} times as long" if seen.slowness else ""
-    share = f"for {100 * seen.calm:.0f} % of the measuring time{slow}. Times come from calm blocks"
-    if seen.calm >= HARDLY_CALM:
+    slow = f"; when slow, work took {watched.slowness:.1f} times as long" if watched.slowness else ""
+    share = f"for {100 * watched.calm:.0f} % of the measuring time{slow}. Times come from calm blocks"
+    if watched.calm >= HARDLY_CALM:
         yield _info(f"machine: calm {share}.{clock}")
     else:
         yield _warning(
@@ -319,11 +321,15 @@ def calmness(run: Run) -> Iterator[Note]:
         )
 
 
-def _clock(seen: Machine) -> str:
+def _clock(watched: Machine) -> str:
     """A sentence if the run's own clock was not the one at which its times are stated."""
-    if seen.own_ns is None or seen.core_ns is None or abs(seen.core_ns / seen.own_ns - 1.0) < CLOCK_WORTH_A_WORD:
+    if (
+        watched.own_ns is None
+        or watched.core_ns is None
+        or abs(watched.core_ns / watched.own_ns - 1.0) < CLOCK_WORTH_A_WORD
+    ):
         return ""
-    percent = 100 * (seen.core_ns / seen.own_ns - 1.0)
+    percent = 100 * (watched.core_ns / watched.own_ns - 1.0)
     speed = f"{abs(percent):.0f} % {'faster' if percent > 0 else 'slower'}"
     return f" Its clock was {speed} than usual; times are stated at its usual clock."
 

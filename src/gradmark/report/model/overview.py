@@ -52,11 +52,11 @@ def overview(
     standings: Mapping[str, Sequence[Standing]] | None = None,
 ) -> Overview:
     """The overview of a run; `rows` are all of its rows, `promises` the verdicts on the contract."""
-    found = sides.contested(run, standings)
+    contest = sides.contested(run, standings)
     names = {name: pair for pair, name in sides.competitors(run).items()}
     own = own_engine(run)
     lines = []
-    for tally in found.tallies:
+    for tally in contest.tallies:
         engine, device = names[tally.engine]
         members = [row for row in rows if (row.cell.engine, row.cell.device) == (engine, device)]
         judged = [p for p in promises if p.engine == engine]
@@ -70,7 +70,7 @@ def overview(
                 broken=any(p.verdict == "broken" for p in judged),
             )
         )
-    return Overview(sentence=sentence(found, rows), lines=lines if found.contested else [], note=note(found))
+    return Overview(sentence=sentence(contest, rows), lines=lines if contest.contested else [], note=note(contest))
 
 
 def own_engine(run: Run) -> str:
@@ -89,29 +89,29 @@ def is_own(engine: str, own: str) -> bool:
     return engine.partition(VARIANT)[0] == own.partition(VARIANT)[0]
 
 
-def sentence(found: Contest, rows: Sequence[Row]) -> str:
+def sentence(contest: Contest, rows: Sequence[Row]) -> str:
     """Who is fastest, how often; ties; how many times are unsteady."""
-    return " ".join(filter(None, [_winners(found), _unsteady(rows)]))
+    return " ".join(filter(None, [_winners(contest), _unsteady(rows)]))
 
 
-def _winners(found: Contest) -> str:
-    if not found.contested:
-        timed = [t for t in found.tallies if t.timed]
-        alone = f"{one_line(timed[0].engine)} was timed on {plural(found.rows, 'row')}." if len(timed) == 1 else ""
+def _winners(contest: Contest) -> str:
+    if not contest.contested:
+        timed = [t for t in contest.tallies if t.timed]
+        alone = f"{one_line(timed[0].engine)} was timed on {plural(contest.rows, 'row')}." if len(timed) == 1 else ""
         return alone or (f"{plural(len(timed), 'engine')} were timed, no two on the same row." if timed else "")
-    winners = sorted((t for t in found.tallies if t.fastest), key=lambda t: -t.fastest)
-    said = [(one_line(t.engine), t.fastest) for t in winners[:MOST_NAMED]]
+    winners = sorted((t for t in contest.tallies if t.fastest), key=lambda t: -t.fastest)
+    named = [(one_line(t.engine), t.fastest) for t in winners[:MOST_NAMED]]
     parts = [
-        f"{engine} is fastest on {count} of {plural(found.contested, 'row')}" if not place else f"{engine} on {count}"
-        for place, (engine, count) in enumerate(said)
+        f"{engine} is fastest on {count} of {plural(contest.contested, 'row')}" if not place else f"{engine} on {count}"
+        for place, (engine, count) in enumerate(named)
     ]
     rest = sum(t.fastest for t in winners[MOST_NAMED:])
     if rest:
         parts.append(f"{plural(len(winners) - MOST_NAMED, 'other engine')} on {rest}")
     none = "No engine is the sole fastest on any row"
     open_ = [
-        *([plural(found.tied, "tie")] if found.tied else []),
-        *([f"{found.unsettled} not settled"] * (found.unsettled > 0)),
+        *([plural(contest.tied, "tie")] if contest.tied else []),
+        *([f"{contest.unsettled} not settled"] * (contest.unsettled > 0)),
     ]
     return "; ".join([listed(parts) if winners else none, *([listed(open_)] if open_ else [])]) + "."
 
@@ -122,26 +122,26 @@ def _unsteady(rows: Sequence[Row]) -> str:
     never = sum(not row.calm for row in timed)
     if len(timed) < 2:
         return f"The time is {'never calm' if never else 'unsteady' if doubtful else 'steady'}." if timed else ""
-    said = (
+    text = (
         f"{doubtful} of {plural(len(timed), 'time')} unsteady"
         if doubtful
         else f"All {plural(len(timed), 'time')} are steady"
     )
     if never and not doubtful:
-        said = f"{never} of {plural(len(timed), 'time')} never calm"
+        text = f"{never} of {plural(len(timed), 'time')} never calm"
     elif never:
-        said += f", {never} never calm"
-    return f"{said}."
+        text += f", {never} never calm"
+    return f"{text}."
 
 
-def note(found: Contest) -> str:
+def note(contest: Contest) -> str:
     """What the means are over; why there are none."""
-    if found.common:
+    if contest.common:
         return (
-            f"{sides.TO_FASTEST} and peak memory: geometric means over the {plural(found.common, 'row')} that all "
+            f"{sides.TO_FASTEST} and peak memory: geometric means over the {plural(contest.common, 'row')} that all "
             "engines with a mean have."
         )
-    if found.contested:
+    if contest.contested:
         return "No row has a time on every engine, so there are no means. Choose a suite, or fewer engines."
     return ""
 

@@ -249,8 +249,8 @@ def _overview(groups: dict[str, list[Measurement]], placed: dict[str, list[Stand
 
 def _summary(present: Sequence[Measurement], placed: dict[str, list[Standing]], settings: Settings) -> Side:
     """Over all rows: how many an engine ran, won and shared, how far behind it is, how often it is Pareto-optimal."""
-    found = contest(placed, asked(present))
-    tallies = found.tallies
+    outcome = contest(placed, asked(present))
+    tallies = outcome.tallies
     ratios = [units.times(t.ratio) if t.ratio is not None else MISSING for t in tallies]
     return Side(
         title=f"summary of {plural(len(placed), 'row')}; {plural(settings.threads, 'thread')} for every engine, one "
@@ -264,7 +264,7 @@ def _summary(present: Sequence[Measurement], placed: dict[str, list[Standing]], 
             ("not settled", [str(t.unsettled) for t in tallies]),
             ("Pareto-optimal", [str(t.pareto) for t in tallies]),
         ],
-        remarks=[*LEGEND, *([over(found)] if found.common else [])],
+        remarks=[*LEGEND, *([over(outcome)] if outcome.common else [])],
     )
 
 
@@ -276,9 +276,9 @@ def asked(measurements: Sequence[Measurement]) -> dict[str, int]:
     return counted
 
 
-def over(found: Contest) -> str:
+def over(outcome: Contest) -> str:
     """What the means are over."""
-    return f"{MEAN}: geometric mean over the {plural(found.common, 'row')} that all engines with a mean have"
+    return f"{MEAN}: geometric mean over the {plural(outcome.common, 'row')} that all engines with a mean have"
 
 
 def contested(run: Run, standing: Mapping[str, Sequence[Standing]] | None = None) -> Contest:

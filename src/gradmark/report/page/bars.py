@@ -93,10 +93,10 @@ class Scale(NamedTuple):
 
 def _scales(shown: Sequence[Entry], parts: Sequence[tuple[float, float]]) -> dict[str, Scale]:
     """A scale for each workload: linear from zero, or logarithmic from the power of ten below the least part."""
-    found: dict[str, list[tuple[float, float]]] = {}
+    pairs_of_task: dict[str, list[tuple[float, float]]] = {}
     for entry, pair in zip(shown, parts, strict=True):
-        found.setdefault(entry.row.cell.task, []).append(pair)
-    return {task: _scale(pairs) for task, pairs in found.items()}
+        pairs_of_task.setdefault(entry.row.cell.task, []).append(pair)
+    return {task: _scale(pairs) for task, pairs in pairs_of_task.items()}
 
 
 def _scale(pairs: Sequence[tuple[float, float]]) -> Scale:

@@ -79,7 +79,13 @@ def _contract(promises: Sequence[Verdict], own: str) -> Card:
     if broken:
         return _card("Contract", "bad", "broken", f"{text}; broken: {some(broken, 1)}.{beside}", "verdicts")
     if len(kept) < len(ours):
-        return _card("Contract", "doubt", "undecided", f"{text}; the others are undecided.{beside}", "verdicts")
+        return _card(
+            "Contract",
+            "doubt",
+            "undecided",
+            f"{text}; {plural(len(ours) - len(kept), 'other')} undecided or not measured.{beside}",
+            "verdicts",
+        )
     return _card("Contract", "good", "kept", f"{text}.{beside}", "verdicts")
 
 

@@ -63,11 +63,11 @@ def _sized(members: list[Measurement], parameter: str) -> list[tuple[float, Meas
 def _curves(
     workload: str, entry: Metric, members: list[tuple[Fit, list[Measurement], Points]], engines: list[str]
 ) -> View:
-    series, said = [], []
+    series, sentences = [], []
     for fit, measured, points in members:
         engine = one_line(measured[0].cell.engine)
         if any(number.value > 0 for _, number, _ in points):
-            said.append(f"{engine} grows as n^{fit.p:.2f} ({fit.low:.2f} to {fit.high:.2f}), {fit.verdict}")
+            sentences.append(f"{engine} grows as n^{fit.p:.2f} ({fit.low:.2f} to {fit.high:.2f}), {fit.verdict}")
         series += _one(fit, entry, points, engine, engines.index(engine))
     drawn = [point for one in series for point in zip(one.x, one.y, strict=True) if point[1] > 0]
     free = [
@@ -82,7 +82,7 @@ def _curves(
     return View(
         keys=[workload, entry.title],
         summary=" ".join(
-            [*([f"{'; '.join(said)}."] if said else []), *([f"Always 0: {listed(free)}."] if free else [])]
+            [*([f"{'; '.join(sentences)}."] if sentences else []), *([f"Always 0: {listed(free)}."] if free else [])]
         ),
         x=Axis(title=f"n: {counted_in(members[0][1][0])}", unit="count", log=True),
         y=Axis(title=entry.title + (f", {ON_AXIS}" if entry.phase else ""), unit=unit_of(entry), log=True),

@@ -48,14 +48,14 @@ def _counts(material: Material) -> Iterator[View]:
     runs = material.runs
     for entry in metric.REGISTRY:
         if entry.exact and entry.fitted:
-            seen: dict[str, set[float]] = {}
+            values_of_cell: dict[str, set[float]] = {}
             for m in (m for run in runs for m in run.measurements if m.status == "ok"):
                 value = entry.read(m, {})
                 if isinstance(value, int | float):
-                    seen.setdefault(m.cell.id, set()).add(value)
+                    values_of_cell.setdefault(m.cell.id, set()).add(value)
             moved = [
                 msgspec.structs.replace(
-                    run, measurements=[m for m in run.measurements if len(seen.get(m.cell.id, ())) > 1]
+                    run, measurements=[m for m in run.measurements if len(values_of_cell.get(m.cell.id, ())) > 1]
                 )
                 for run in runs
             ]
@@ -88,14 +88,14 @@ def _view(cell: str, members: Sequence[History], kept: Histories, runs: Sequence
     every = sorted((places[point.run], point.number.value) for series in members for point in series.points)
     values = list(numbers.values()) if len(numbers) > 1 else [value for _, value in every]
     begin, end = (units.text(entry.unit, values[place]) for place in (0, -1))
-    said = [
+    sentences = [
         f"From {begin} to {end} over {len(values)} runs.",
         *_levels(first.changes, runs, places),
         *_shared(first, kept, runs, places),
     ]
     return View(
         keys=[one_line(cell), entry.title],
-        summary=" ".join(said),
+        summary=" ".join(sentences),
         x=Axis(title="run", names=[_named(run) for run in runs]),
         y=Axis(title=f"{entry.title}, {ON_AXIS}" if entry.phase else entry.title, unit=unit_of(entry)),
         series=drawn,

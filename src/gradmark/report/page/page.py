@@ -142,8 +142,8 @@ def page(runs: Sequence[Run], gate: Verdict | None = None, own: Sequence[Hypothe
 
 def _cells(material: Material, family: Curves) -> str:
     """The places of the cells of a family."""
-    found = [m for (name, _), members in material.families.items() if name == family.name for m in members]
-    return " ".join(str(material.places[m.cell.id]) for m in found)
+    measurements = [m for (name, _), members in material.families.items() if name == family.name for m in members]
+    return " ".join(str(material.places[m.cell.id]) for m in measurements)
 
 
 def _answers(material: Material) -> list[tuple[int, str]]:
@@ -174,13 +174,13 @@ def _notes(material: Material) -> list[Note]:
     """Warnings first: what the page left out, what is not finished, and what the terminal says of a run."""
     # Each run is finished by its own command, so that is said run by run.
     whole = msgspec.structs.replace(material.run, finished=True)
-    said = [
+    all_notes = [
         *_left_out(material),
         *(note for run in material.unfinished for note in unfinished(run)),
         *_differing(material),
         *notes(whole, *material.growth, material.summaries),
     ]
-    return sorted(said, key=lambda note: note.level == "info")
+    return sorted(all_notes, key=lambda note: note.level == "info")
 
 
 def _left_out(material: Material) -> Iterator[Note]:

@@ -151,9 +151,9 @@ class Timed:
         fastest, slowest = units.time(min(each)), units.time(max(each))
         several = len(each) > 1
         if any(part.watched for part in self.counted):
-            of = "blocks" if self.never_calm else "calm blocks, at the clock of the reference,"
+            counted_blocks = "blocks" if self.never_calm else "calm blocks, at the clock of the reference,"
             apart = f" in the fastest process, {slowest} in the slowest" if several else ""
-            yield f"The lower quartile of the {of} is {fastest}{apart}."
+            yield f"The lower quartile of the {counted_blocks} is {fastest}{apart}."
         else:
             apart = f"; those of the processes lie between that and {slowest}" if several else ""
             yield f"The fastest block took {fastest}{apart}."

@@ -120,9 +120,9 @@ def _by_chance(finding: Finding) -> str:
 
 
 def _erratic(finding: Finding) -> str:
-    seen = f"{amount(finding.metric, min(finding.counts))} to {amount(finding.metric, max(finding.counts))}"
+    span = f"{amount(finding.metric, min(finding.counts))} to {amount(finding.metric, max(finding.counts))}"
     return (
-        f"{_allowed(finding)}, but {len(finding.counts)} processes counted {seen}, where those of the baseline agreed; "
+        f"{_allowed(finding)}, but {len(finding.counts)} processes counted {span}, where those of the baseline agreed; "
         f"a calmer machine may decide, or `{RENEW}` records it"
     )
 
@@ -174,7 +174,10 @@ SENTENCES: dict[FindingCode, Callable[[Finding], str]] = {
     FindingCode.OVER: _over,
     FindingCode.BETTER: lambda finding: f"`{RENEW}` records it" if metric(finding.metric).exact else _seen(finding),
     FindingCode.NEW: lambda finding: _no_counterpart(finding) or f"not in the baseline; `{RENEW}` adds it",
-    FindingCode.VANISHED: lambda _: f"in the baseline, but not measured; if that is intended, `{RENEW}` removes it",
+    FindingCode.VANISHED: lambda _: (
+        f"in the baseline, but not measured: select it (a function of yours by its file, "
+        f"`gradmark check FILE`); if it is gone for good, `{RENEW}` removes it"
+    ),
     FindingCode.STATUS: _status,
     FindingCode.REPAIRED: _repaired,
     FindingCode.NEVER_WORKED: _never_worked,
@@ -234,10 +237,10 @@ def counts(gate: Gate) -> str:
         alike = [of_cell for of_cell in words.values() if min(of_cell, key=WORST_FIRST.index) == word]
         if not alike:
             continue
-        said = (
+        forms = (
             SAID_OF_CELLS[word] if word != "new" or not any(map(_no_counterpart, gate.of("new"))) else NEW_IN_REVISION
         )
-        text = f"{plural(len(alike), 'cell')} {said[len(alike) != 1]}"
+        text = f"{plural(len(alike), 'cell')} {forms[len(alike) != 1]}"
         deciding, all_metrics = sum(of_cell.count(word) for of_cell in alike), sum(map(len, alike))
         share = f"{deciding} of " if deciding != all_metrics else ""
         parts.append(text if word == "new" else f"{text} ({share}{plural(all_metrics, 'metric')})")
@@ -277,6 +280,6 @@ def markdown(gate: Gate) -> str:
             name, why = escaping.code(finding.cell, in_table=True), escaping.prose(sentence(finding), in_table=True)
             parts = [MARKS[finding.word], name, escaping.text(finding.metric), change(finding), why]
             text.append(f"| {' | '.join(parts)} |")
-    if said := [*([f"{MARKS['new']} {_new(gate)}"] if gate.of("new") else []), *notes(gate)]:
-        text += ["", *(f"- {escaping.prose(note)}" for note in said)]
+    if remarks := [*([f"{MARKS['new']} {_new(gate)}"] if gate.of("new") else []), *notes(gate)]:
+        text += ["", *(f"- {escaping.prose(note)}" for note in remarks)]
     return "\n".join(text) + "\n"

@@ -171,11 +171,11 @@ def history(
         place = scale.place(float(change))
         if place is not None:
             marks[place] = CHANGE
-    said = ", ".join(one_line(names[change]) for change in changes)
+    where = ", ".join(one_line(names[change]) for change in changes)
     axis = next(place for place, line in enumerate(lines) if line.lstrip().startswith("└"))
     return [
         *lines[: axis + 1],
         f"{' ' * margin}{''.join(marks).rstrip()}",
         *lines[axis + 1 :],
-        f"{CHANGE} a new level begins: {said}",
+        f"{CHANGE} a new level begins: {where}",
     ]

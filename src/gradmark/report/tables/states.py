@@ -18,25 +18,25 @@ SIGNS, PLAIN_SIGNS = ("▁", "▄", "█", "×"), ("_", "-", "#", "x")
 DRIFT = 0.01
 
 
-def legend(seen: States, encoding: str | None) -> str:
+def legend(states: States, encoding: str | None) -> str:
     """What the marks mean."""
-    watched_ns = sum(visit[-1].to_ns - visit[0].from_ns for visit in seen.visits)
-    each = units.time(watched_ns / len(timeline(seen, MARKS)))
+    watched_ns = sum(visit[-1].to_ns - visit[0].from_ns for visit in states.visits)
+    each = units.time(watched_ns / len(timeline(states, MARKS)))
     calm, partly, slow, taken = signs_of(encoding)
     return f"each mark is {each}: {calm} calm, {partly} partly calm, {slow} slow, {taken} taken by others"
 
 
-def lines(seen: States, encoding: str | None) -> list[str]:
+def lines(states: States, encoding: str | None) -> list[str]:
     """The marks, and how long and how strong the states are that were seen."""
     signs = signs_of(encoding)
-    found = ["".join(mark(part, signs) for part in timeline(seen, MARKS))]
-    if (dwell := seen.dwell("calm")) is not None:
-        found.append(f"calm: {lasting(dwell)}; {drifting(seen.drift)}")
-    if (dwell := seen.dwell("slow")) is not None and seen.ratio is not None:
-        found.append(f"slow, {percentage(seen.share('slow'))}: {seen.ratio:.2f} times as long; {lasting(dwell)}")
-    if (dwell := seen.dwell("taken")) is not None:
-        found.append(f"taken by others, {percentage(seen.share('taken'))}: {lasting(dwell)}")
-    return found
+    texts = ["".join(mark(part, signs) for part in timeline(states, MARKS))]
+    if (dwell := states.dwell("calm")) is not None:
+        texts.append(f"calm: {lasting(dwell)}; {drifting(states.drift)}")
+    if (dwell := states.dwell("slow")) is not None and states.ratio is not None:
+        texts.append(f"slow, {percentage(states.share('slow'))}: {states.ratio:.2f} times as long; {lasting(dwell)}")
+    if (dwell := states.dwell("taken")) is not None:
+        texts.append(f"taken by others, {percentage(states.share('taken'))}: {lasting(dwell)}")
+    return texts
 
 
 def mark(part: Mapping[State, float], signs: Signs = SIGNS) -> str:

@@ -73,10 +73,10 @@ def apply_batched(primitive: Primitive, values: list[Any], settings: Any, level:
 
 def holding(stored: Tensor, level: int, size: int) -> Tensor:
     """A tensor of several seeds from how it is stored."""
-    made = Tensor.__new__(Tensor)
-    made._array = stored._array if stored._node is None else Traced(stored)
-    made._node = Batch(level, size)
-    return made
+    tensor = Tensor.__new__(Tensor)
+    tensor._array = stored._array if stored._node is None else Traced(stored)
+    tensor._node = Batch(level, size)
+    return tensor
 
 
 def seeds(array: Any, level: int) -> Traced:

@@ -30,5 +30,5 @@ cdef Tensor forwards(Primitive primitive, list values, settings, long long level
 
 cdef pushed(Instruction i, list arrays, list tangents, result)
 
-@cython.locals(made=Tensor, node=Tangent)
+@cython.locals(tensor=Tensor, node=Tangent)
 cpdef Tensor carrying(array, tangent, long long level)

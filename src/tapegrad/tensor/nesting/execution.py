@@ -155,11 +155,11 @@ def carrying(array: Array, tangent: Array | None, level: int) -> Tensor:
     """A tensor with a tangent, if it has any."""
     if tangent is None:
         return array.tensor if type(array) is Traced else wrapped(array)
-    made = Tensor.__new__(Tensor)
+    tensor = Tensor.__new__(Tensor)
     node = Tangent.__new__(Tangent)
     node.level, node.array = level, tangent
-    made._array, made._node = array, node
-    return made
+    tensor._array, tensor._node = array, node
+    return tensor
 
 
 nested.append(apply_nested)

@@ -36,14 +36,14 @@ def elementwise_function(primitive: Primitive) -> Any:
     """A function of the namespace that computes what a primitive does."""
 
     def function(self: Any, *operands: Any, out: Any = None, dtype: Any = None) -> Traced:  # noqa: ARG001
-        made = traced(primitive, operands)
-        if dtype is not None and made.dtype != dtype:
-            made = traced(adjoints.ASTYPE, (made,), dtype)
+        result = traced(primitive, operands)
+        if dtype is not None and result.dtype != dtype:
+            result = traced(adjoints.ASTYPE, (result,), dtype)
         if out is None:
-            return made
-        if out.dtype != made.dtype:  # as NumPy writes into an array
-            made = traced(adjoints.ASTYPE, (made,), out.dtype)
-        out.tensor = made.tensor
+            return result
+        if out.dtype != result.dtype:  # as NumPy writes into an array
+            result = traced(adjoints.ASTYPE, (result,), out.dtype)
+        out.tensor = result.tensor
         return out  # type: ignore[no-any-return]
 
     return function
@@ -168,8 +168,8 @@ class TracingNamespace(Tracing):
     # new arrays
 
     def asarray(self, x: Any, dtype: Any = None) -> Any:
-        made: Traced = x if type(x) is Traced else Traced(wrapped(self.library.asarray(x, dtype=dtype)))
-        return made if dtype is None else self.astype(made, dtype)
+        array: Traced = x if type(x) is Traced else Traced(wrapped(self.library.asarray(x, dtype=dtype)))
+        return array if dtype is None else self.astype(array, dtype)
 
     def array(self, x: Any, dtype: Any = None) -> Any:
         return self.asarray(x, dtype).copy()
@@ -184,8 +184,8 @@ class TracingNamespace(Tracing):
         return self.zeros(shape, dtype)  # what is not written yet is at least a number
 
     def ones(self, shape: Any, dtype: Any = float) -> Any:
-        made = self.library.ones(shape, dtype)
-        return made if made.dtype.kind == "b" else Traced(wrapped(made))  # a mask has no derivative
+        array = self.library.ones(shape, dtype)
+        return array if array.dtype.kind == "b" else Traced(wrapped(array))  # a mask has no derivative
 
     def full(self, shape: Any, value: Any, dtype: Any = None) -> Traced:
         return Traced(wrapped(self.library.full(shape, value, dtype)))

@@ -30,10 +30,10 @@ def tracing(xp: Any) -> Any:
     """The namespace whose functions record what this library would compute."""
     if isinstance(xp, Tracing) and not isinstance(xp, Staging):
         return xp
-    made = _namespaces.get(xp)
-    if made is None:
-        made = _namespaces[xp] = maker[0](xp)
-    return made
+    recording = _namespaces.get(xp)
+    if recording is None:
+        recording = _namespaces[xp] = maker[0](xp)
+    return recording
 
 
 class Traced:

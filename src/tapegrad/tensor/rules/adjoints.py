@@ -8,9 +8,9 @@ from tapegrad.tensor.rules import tangents
 
 def forward_put(i: Instruction, x: Array, value: Array) -> Array:
     """x with a value at some places; settings: their index."""
-    made = x.copy()
-    made[i.settings] = value
-    return made
+    changed = x.copy()
+    changed[i.settings] = value
+    return changed
 
 
 def vjp_put(i: Instruction, g: Array) -> tuple[Array | None, Array | None]:
@@ -33,12 +33,12 @@ def forward_add_at(i: Instruction, x: Array, value: Array) -> Array:
     index, once = i.settings
     if i.tracing:
         return i.xp.whole(ADD_AT, (x, value), i.settings)
-    made = x.copy()
+    total = x.copy()
     if once:
-        made[index] += value
+        total[index] += value
     else:
-        i.xp.add.at(made, index, value)
-    return made
+        i.xp.add.at(total, index, value)
+    return total
 
 
 def vjp_add_at(i: Instruction, g: Array) -> tuple[Array, Array]:

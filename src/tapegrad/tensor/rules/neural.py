@@ -240,13 +240,13 @@ def vjp_embedding(i: Instruction, g: Array) -> tuple[Array]:
     rows = i.settings.reshape(-1) % shape[0]
     if i.tracing:
         return (xp.whole(ADD_AT, (xp.zeros(shape, g.dtype), g.reshape(rows.size, *shape[1:])), (rows, False)),)
-    made = xp.zeros(shape, g.dtype)
+    gtable = xp.zeros(shape, g.dtype)
     if rows.size:
         order = xp.argsort(rows, kind="stable")
         ordered = rows[order]
         starts = xp.concatenate([xp.zeros(1, int), xp.flatnonzero(ordered[1:] != ordered[:-1]) + 1])
-        made[ordered[starts]] = xp.add.reduceat(g.reshape(rows.size, *shape[1:])[order], starts, axis=0)
-    return (made,)
+        gtable[ordered[starts]] = xp.add.reduceat(g.reshape(rows.size, *shape[1:])[order], starts, axis=0)
+    return (gtable,)
 
 
 SOFTMAX = primitive("softmax", forward_softmax, vjp_softmax, tangents.symmetric, fresh=True)

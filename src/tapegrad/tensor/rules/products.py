@@ -105,17 +105,17 @@ def _operand_cotangent(xp: Any, k: int, g: Array, xs: tuple[Array, ...], terms: 
         optimize=len(others) > 0,
     )
     # labels that only this operand has were summed over: the cotangent is the same along them
-    found = dict(zip(known, cotangent.shape, strict=True))
-    cotangent = cotangent.reshape([found.get(label, 1) for label in labels])
+    length_of = dict(zip(known, cotangent.shape, strict=True))
+    cotangent = cotangent.reshape([length_of.get(label, 1) for label in labels])
     cotangent = xp.broadcast_to(cotangent, [lengths[label] for label in labels])
     if labels == terms[k]:
         return cotangent
-    made = xp.zeros(xs[k].shape, cotangent.dtype)
+    whole = xp.zeros(xs[k].shape, cotangent.dtype)
     lines = {
         label: xp.arange(lengths[label]).reshape([-1 if other == label else 1 for other in labels]) for label in labels
     }
-    made[tuple(lines[label] for label in terms[k])] = cotangent  # the diagonal
-    return made
+    whole[tuple(lines[label] for label in terms[k])] = cotangent  # the diagonal
+    return whole
 
 
 MATMUL = primitive("matmul", forward_matmul, vjp_matmul, tangents.multilinear, fresh=True)

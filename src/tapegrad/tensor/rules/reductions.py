@@ -44,9 +44,9 @@ def repeated(i: Instruction, g: Array) -> Array:
         return i.xp.broadcast_to(g, shape)
     if math.prod(shape) >= REUSED:
         return i.xp.broadcast_to(i.xp.asarray(g), shape)  # the seed is a number of NumPy's, whatever the library
-    made = i.xp.empty(shape, g.dtype)
-    made[...] = g
-    return made
+    filled = i.xp.empty(shape, g.dtype)
+    filled[...] = g
+    return filled
 
 
 def count(shape: tuple[int, ...], axis: Any) -> int:

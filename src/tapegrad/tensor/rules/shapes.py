@@ -51,13 +51,13 @@ def forward_concatenate(i: Instruction, *xs: Array) -> Array:
 def vjp_concatenate(i: Instruction, g: Array) -> tuple[Array | None, ...]:
     """Each operand's part of g."""
     axis = i.settings % g.ndim
-    found: list[Array | None] = []
+    parts: list[Array | None] = []
     start = 0
     for shape, needed in zip(i.shapes or (), i.needs, strict=True):
         end = start + shape[axis]
-        found.append(g[(slice(None),) * axis + (slice(start, end),)] if needed else None)
+        parts.append(g[(slice(None),) * axis + (slice(start, end),)] if needed else None)
         start = end
-    return tuple(found)
+    return tuple(parts)
 
 
 def jvp_concatenate(i: Instruction, xs: list[Array], ts: list[Array | None], y: Array) -> Array:

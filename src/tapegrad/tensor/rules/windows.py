@@ -45,9 +45,9 @@ def padded(xp: Any, x: Array, padding: Two, value: float = 0.0) -> Array:
     if padding == (0, 0):
         return x
     height, width = x.shape[-2:]
-    made = xp.full((*x.shape[:-2], height + 2 * padding[0], width + 2 * padding[1]), value, x.dtype)
-    made[..., padding[0] : padding[0] + height, padding[1] : padding[1] + width] = x
-    return made
+    bordered = xp.full((*x.shape[:-2], height + 2 * padding[0], width + 2 * padding[1]), value, x.dtype)
+    bordered[..., padding[0] : padding[0] + height, padding[1] : padding[1] + width] = x
+    return bordered
 
 
 def cropped(x: Array, padding: Two) -> Array:
@@ -70,16 +70,16 @@ def portions(images: int, numbers: int) -> Iterator[slice]:
 
 def columns(xp: Any, bordered: Array, window: Window, count: Two) -> Array:
     """(images, channels, positions in the window, down, across): every window of some images, copied."""
-    made = xp.empty((*bordered.shape[:2], math.prod(window.size), *count), bordered.dtype)
+    windows = xp.empty((*bordered.shape[:2], math.prod(window.size), *count), bordered.dtype)
     for k, where in window.offsets(count):
-        made[:, :, k] = bordered[where]
-    return made
+        windows[:, :, k] = bordered[where]
+    return windows
 
 
-def scatter(made: Array, pieces: Array, window: Window) -> None:
+def scatter(bordered: Array, pieces: Array, window: Window) -> None:
     """The adjoint of `columns`: every window added to where it was read."""
     for k, where in window.offsets(pieces.shape[-2:]):
-        made[where] += pieces[:, :, k]
+        bordered[where] += pieces[:, :, k]
 
 
 def forward_conv2d(i: Instruction, x: Array, weight: Array) -> Array:
@@ -228,8 +228,8 @@ def forward_max_pool2d(i: Instruction, x: Array) -> Array:
     bordered = padded(i.xp, x, window.padding, -math.inf if x.dtype.kind == "f" else x.min())
     result = None
     for _, where in window.offsets(count):
-        seen = bordered[where]
-        result = seen.copy() if result is None else i.xp.maximum(result, seen, out=result)
+        values = bordered[where]
+        result = values.copy() if result is None else i.xp.maximum(result, values, out=result)
     i.saved = (x, result)
     return result
 
@@ -239,14 +239,14 @@ def vjp_max_pool2d(i: Instruction, g: Array) -> tuple[Array]:
     x, result = i.saved  # type: ignore[misc]
     window, xp = i.settings, i.xp
     bordered = padded(xp, x, window.padding, -math.inf)
-    made = xp.zeros(bordered.shape, g.dtype)
+    gbordered = xp.zeros(bordered.shape, g.dtype)
     left = xp.ones(g.shape, bool)
     for _, where in window.offsets(g.shape[-2:]):
         won = xp.equal(bordered[where], result)
         won &= left
         left &= ~won
-        made[where] += g * won
-    return (cropped(made, window.padding),)
+        gbordered[where] += g * won
+    return (cropped(gbordered, window.padding),)
 
 
 def jvp_max_pool2d(i: Instruction, xs: list[Array], ts: list[Array], y: Array) -> Array:  # noqa: ARG001  as above
@@ -283,10 +283,10 @@ def vjp_avg_pool2d(i: Instruction, g: Array) -> tuple[Array]:
     window, xp = i.settings, i.xp
     (shape,) = i.shapes  # type: ignore[misc]
     g = g / math.prod(window.size)
-    made = xp.zeros((*shape[:2], shape[2] + 2 * window.padding[0], shape[3] + 2 * window.padding[1]), g.dtype)
+    gbordered = xp.zeros((*shape[:2], shape[2] + 2 * window.padding[0], shape[3] + 2 * window.padding[1]), g.dtype)
     for _, where in window.offsets(g.shape[-2:]):
-        made[where] += g
-    return (cropped(made, window.padding),)
+        gbordered[where] += g
+    return (cropped(gbordered, window.padding),)
 
 
 CONV2D = primitive("conv2d", forward_conv2d, vjp_conv2d, tangents.multilinear, fresh=True, shapes=True)

@@ -61,7 +61,7 @@ def test_what_can_be_measured(name):
             "too_few cannot be called with ops, 2 inputs: too many positional arguments; it is too_few(ops, x)",
         ),
         ("overflow", "overflow is inf at the chosen inputs; choose others"),
-        ("nan_input", "nan_input draws an input that is not finite: x"),
+        ("nan_input", "nan_input has an input that is not finite: x"),
         ("domain", "domain fails on plain numbers: functions.py, line "),
         ("steep", "steep cannot be measured: the derivative with respect to input 0 = 0.0 is not finite; choose other"),
         ("in_place", "in_place changes its inputs; write y = x + 1, not x += 1"),

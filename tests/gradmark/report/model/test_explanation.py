@@ -30,7 +30,7 @@ def test_from_the_function_to_the_engines():
     assert shown[:2] == ["f/n=3", "inputs: x = 2, and 3 more"]
     assert "  %0  variable  2  4" in shown
     assert "Its gradient, as operations (with the value)" in shown
-    assert [line for line in shown if line.startswith("A live_ or both product")]
+    assert [line for line in shown if line.startswith("A product named live_ or both is 0")]
     assert "operations: function 3, with its gradient 6: 2.00 × the function; theory's bound is 4 ×" in shown
     table = shown.index("engine  function   total  × function  predicted  per operation  allocs")
     assert shown[table + 1] == "mine      100 ns  200 ns        2.00       2.00            n/a     n/a"

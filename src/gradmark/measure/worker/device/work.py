@@ -54,7 +54,7 @@ def device_work(prepared: Prepared, timer: DeviceTimer) -> DeviceWork:
 
 def computed_elsewhere(prepared: Prepared, timer: DeviceTimer) -> Result | None:
     """A result if kernels run that are not timed; None too where nobody can count them."""
-    first, seen = prepared.copy_of_inputs(), {}
+    first, kernels_ns = prepared.copy_of_inputs(), {}
     session = prepared.session
 
     def move() -> None:
@@ -73,24 +73,25 @@ def computed_elsewhere(prepared: Prepared, timer: DeviceTimer) -> Result | None:
             counted = timer.count(call)
             if isinstance(counted, str):
                 return None
-            seen[name] = counted.kernels_ns
+            kernels_ns[name] = counted.kernels_ns
     finally:
         prepared.move(first)
-    inside = max(seen["new"], seen["same"])
-    said = {name: units.time(ns) for name, ns in seen.items()} | {"inside": units.time(inside)}
+    inside = max(kernels_ns["new"], kernels_ns["same"])
+    shown = {name: units.time(ns) for name, ns in kernels_ns.items()} | {"inside": units.time(inside)}
     # A gradient may be a view, which every reading makes an array of: so what only the first one takes is suspicious,
     # and reading that takes more than all of the work.
-    if seen["read"] - seen["again"] > ELSEWHERE * inside or seen["read"] > inside:
+    if kernels_ns["read"] - kernels_ns["again"] > ELSEWHERE * inside or kernels_ns["read"] > inside:
         return _untimed(
-            f"kernels take {said['read']} while the result is read, {said['inside']} in the calls that are timed"
+            f"kernels take {shown['read']} while the result is read, {shown['inside']} in the calls that are timed"
         )
-    if seen["move"] > ELSEWHERE * inside + VARIES * _usual_move_ns(prepared, timer):
+    if kernels_ns["move"] > ELSEWHERE * inside + VARIES * _usual_move_ns(prepared, timer):
         return _untimed(
-            f"kernels take {said['move']} while new inputs are taken over, {said['inside']} in the calls that are timed"
+            f"kernels take {shown['move']} while new inputs are taken over, {shown['inside']} in the calls that are "
+            "timed"
         )
-    if seen["same"] < KEPT * seen["new"]:
+    if kernels_ns["same"] < KEPT * kernels_ns["new"]:
         return _untimed(
-            f"kernels take {said['new']} for new inputs, {said['same']} for the same ones: a result is kept"
+            f"kernels take {shown['new']} for new inputs, {shown['same']} for the same ones: a result is kept"
         )
     return None
 

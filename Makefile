@@ -14,7 +14,7 @@ SOURCES := pyproject.toml constraints.txt setup.py $(wildcard src/tapegrad/scala
 	src/tapegrad/tensor/rules/*.py src/tapegrad/tensor/rules/*.pxd src/tapegrad/compile/*.pyx \
 	src/gradmark/measure/worker/*.pyx src/gradmark/measure/worker/*.h)
 
-# Most tests wait for the workers that they start: two processes of them take 0.6 of the time of one, on two cores.
+# Most tests wait for the workers that they start, so two processes of them run side by side.
 TESTS := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 .PHONY: run quick test fuzz lint bench results docs pictures dist clean

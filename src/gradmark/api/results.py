@@ -3,6 +3,7 @@
 In: records. Out: objects with a few attributes; what they print is what the command prints.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
     from gradmark.report.model.rows import Row
 
 
-class Shown:
+class Shown(ABC):
     """What shows itself: as text, and in a notebook as HTML."""
 
+    @abstractmethod
     def _print(self) -> None:
         """Prints what the command prints."""
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         from gradmark.api.calling import width

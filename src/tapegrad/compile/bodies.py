@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from tapegrad.compile.fusion import FREE, is_splat
-from tapegrad.compile.symbol import Node, Symbol, constant, current, node_of
+from tapegrad.compile.symbol import Node, Symbol, constant, current, node_of, ordered
 from tapegrad.tensor.nesting.levels import Level, switches
 from tapegrad.tensor.nesting.stage import Stage, recorders
 from tapegrad.tensor.nesting.traced import Traced, plain
@@ -254,26 +254,10 @@ def loose(equation: Equation) -> list[Node]:
     return found
 
 
-def walk(roots: Iterable[Node], stop: set[int]) -> list[Node]:
-    """All nodes that lead to some, operands first, down to those where it stops."""
-    reached: dict[int, Node] = {}
-    waiting = [(node, False) for node in reversed(list(roots))]
-    while waiting:
-        node, done = waiting.pop()
-        if id(node) in reached or id(node) in stop:
-            continue
-        if done:
-            reached[id(node)] = node
-            continue
-        waiting.append((node, True))
-        waiting += [(operand, False) for operand in reversed(node.operands)]
-    return list(reached.values())
-
-
 def changing(roots: Iterable[Node], inputs: Iterable[Node]) -> tuple[list[Node], set[int]]:
     """The nodes that lead to some, and the identities of those that depend on inputs."""
     depends = {id(node) for node in inputs}
-    nodes = walk(roots, depends)
+    nodes = ordered(roots, depends)
     for node in nodes:
         if any(id(operand) in depends for operand in node.operands):
             depends.add(id(node))
@@ -302,7 +286,7 @@ class Substitution:
 
     def node(self, root: Node) -> Node:
         """The node that takes another one's place."""
-        for node in walk([root], set(self.known)):
+        for node in ordered([root], set(self.known)):
             operands = tuple([self.known[id(x)] for x in node.operands])
             if all(x is y for x, y in zip(operands, node.operands, strict=True)):
                 self.known[id(node)] = node

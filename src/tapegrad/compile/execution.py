@@ -22,8 +22,8 @@ from tapegrad.compile.graph import Graph
 from tapegrad.compile.operations import VIEWS, computed
 from tapegrad.compile.repeating import Repeating
 from tapegrad.compile.rowkernels import Kernel, UnsupportedGroupError, kernel
-from tapegrad.compile.symbol import Node
-from tapegrad.compile.trace import TracedFunction, is_input, ordered
+from tapegrad.compile.symbol import Node, ordered
+from tapegrad.compile.trace import TracedFunction, is_input
 from tapegrad.errors import InputError
 from tapegrad.tensor.carried import filled
 from tapegrad.tensor.namespaces import Array

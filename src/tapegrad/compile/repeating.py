@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy
 
-from tapegrad.compile.bodies import walk
 from tapegrad.compile.elementary import Writer
 from tapegrad.compile.loops import Loop
-from tapegrad.compile.symbol import Node
+from tapegrad.compile.symbol import Node, ordered
 from tapegrad.compile.trace import TracedFunction
 from tapegrad.tensor.namespaces import Array
 
@@ -29,7 +28,7 @@ def cut(inputs: Sequence[Node], results: Sequence[Node]) -> tuple[list[Node], li
     """A body's nodes with inputs in the places of what it is given: some of that was computed in another body."""
     made = [Node("input", (), k, x.shape, x.dtype, x.weak) for k, x in enumerate(inputs)]
     known = {id(x): y for x, y in zip(inputs, made, strict=True)}
-    for node in walk(results, set(known)):
+    for node in ordered(results, set(known)):
         operands = tuple([known[id(x)] for x in node.operands])
         if all(x is y for x, y in zip(operands, node.operands, strict=True)):
             known[id(node)] = node
@@ -76,7 +75,7 @@ class Repeating:
                 if id(self.results[k]) in place:
                     known[k] = {place[id(self.results[k])]}
                 else:
-                    operands = [x for node in walk([self.results[k]], stop) for x in node.operands]
+                    operands = [x for node in ordered([self.results[k]], stop) for x in node.operands]
                     known[k] = {place[id(x)] for x in operands if id(x) in place}
             return known[k]
 

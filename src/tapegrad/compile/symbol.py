@@ -10,7 +10,7 @@ place. There are no views.
 import contextlib
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -382,3 +382,19 @@ def recorded(op: str, operands: tuple[Node, ...], settings: Any = None) -> Symbo
     """The symbol of an operation; its shape and dtype are what NumPy gives to arrays like its operands."""
     shape, dtype = operations.result(op, operands, settings)
     return Symbol(current().node(op, operands, settings, shape, dtype))
+
+
+def ordered(roots: Iterable[Node], stop: Container[int] = ()) -> list[Node]:
+    """All nodes that lead to the roots, operands first, down to those where it stops; a walk without recursion."""
+    reached: dict[int, Node] = {}
+    waiting = [(node, False) for node in reversed(list(roots))]
+    while waiting:
+        node, done = waiting.pop()
+        if id(node) in reached or id(node) in stop:
+            continue
+        if done:
+            reached[id(node)] = node
+            continue
+        waiting.append((node, True))
+        waiting += [(operand, False) for operand in reversed(node.operands)]
+    return list(reached.values())

@@ -4,7 +4,7 @@ In: a function and arguments. Out: `TracedFunction`: nodes for what it gave, whi
 must hold at every call.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,19 +75,3 @@ def output_node(item: Any) -> Node:
             f"expected the function to return tensors, arrays and numbers, got {type(item).__name__} {item!r:.60}"
         )
     return constant(item)
-
-
-def ordered(roots: Iterable[Node]) -> list[Node]:
-    """All nodes that lead to some, operands first; a walk without recursion."""
-    reached: dict[int, Node] = {}
-    waiting = [(node, False) for node in reversed(list(roots))]
-    while waiting:
-        node, done = waiting.pop()
-        if id(node) in reached:
-            continue
-        if done:
-            reached[id(node)] = node
-            continue
-        waiting.append((node, True))
-        waiting += [(operand, False) for operand in reversed(node.operands)]
-    return list(reached.values())

@@ -22,7 +22,8 @@ from gradmark.workloads.workload import Workload
 from tapegrad import tensor
 from tapegrad.compile.execution import graph_of as graph_of_nodes
 from tapegrad.compile.graph import Graph, Node
-from tapegrad.compile.trace import ordered, traced
+from tapegrad.compile.symbol import ordered
+from tapegrad.compile.trace import traced
 from tapegrad.scalar.showing import operations as counted_operations
 
 MOST_INPUTS = 6

@@ -166,8 +166,8 @@ def read(path: Path) -> list[Round]:
 def rows(pairs: Comparison, slower: dict[str, float]) -> list[PairedTimes]:
     """The times of these pairs, as `check` has them: of those in which both processes had calm blocks."""
     floors = []
-    for row, arms in pairs[0][0].phases.items():
-        for phase in arms["before"]:
+    for row, arms in sorted(pairs[0][0].phases.items()):  # rounds have their rows in random order
+        for phase in sorted(arms["before"]):
             sides = [(one.phases[row]["before"][phase], one.phases[row]["now"][phase], by) for one, by in pairs]
             calm = [(before, now, by) for before, now, by in sides if before.is_calm and now.is_calm]
             if calm:

@@ -143,6 +143,8 @@ def judge_again(
     The first ones were chosen because they looked bad, so that they alone prove nothing: besides, the fresh pairs must
     fail by themselves, or all pairs together. What does not fail is judged by all pairs together.
     """
+    if [(row.cell, row.phase) for row in first] != [(row.cell, row.phase) for row in again]:
+        raise ValueError("expected the same rows in the same order, first and again")
     both = [row.with_more(more) for row, more in zip(first, again, strict=True)]
     judged = []
     verdicts = zip(first, again, judge(again, configuration), judge(both, configuration), strict=True)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator
 from itertools import repeat
 from typing import Any, NamedTuple, TypeVar
 
+from gradmark.measure.worker.forgetting import forget
 from gradmark.measure.worker.watch import Watch
 from gradmark.records.pilots import LONG_BLOCK_NS
 
@@ -211,8 +212,9 @@ def time_together(
 ) -> Steps[None]:
     """Times all phases in turns until each has so many calm blocks, or patience ends: its own, or a longer one.
 
-    Before each block it waits for the machine to be calm. The garbage collector is off inside blocks and run between
-    rounds; what exists before is frozen, so that collecting costs little.
+    Before each block it waits for the machine to be calm. Before each round the core forgets what it has learnt, and
+    learns anew what it meets. The garbage collector is off inside blocks and run between rounds; what exists before is
+    frozen, so that collecting costs little.
     """
     gc.collect()
     gc.freeze()
@@ -220,7 +222,7 @@ def time_together(
     try:
         for phase in phases:
             yield from phase.warm_up(least_ns)
-        _collect(watch)
+        _between_rounds(watch)
         yield from _every_phase(phases, watch)  # each has something to show, and it is known how long a block takes
         usual_ns = PATIENCE * sum(phase.nominal_ns(blocks) for phase in phases)
         until_ns = time.perf_counter_ns() + max(usual_ns, patience_ns)
@@ -228,7 +230,7 @@ def time_together(
             lacking = [phase for phase in phases if not phase.enough(blocks)]
             if not lacking:
                 break
-            _collect(watch)
+            _between_rounds(watch)
             for phase in lacking:
                 if watch.wait(until_ns):
                     yield from phase.add_block(watch)
@@ -239,8 +241,9 @@ def time_together(
         gc.unfreeze()
 
 
-def _collect(watch: Watch) -> None:
+def _between_rounds(watch: Watch) -> None:
     gc.collect()
+    forget()
     watch.look()
 
 

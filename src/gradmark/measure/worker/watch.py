@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from gradmark.measure.worker import pilot
+from gradmark.measure.worker.waiting import Waiting
 from gradmark.records import pilots
 from gradmark.records.pilots import CORE, DEVICE, MEMORY
 
@@ -33,6 +34,7 @@ class Watch:
             self._take[DEVICE] = device_ns
         self.reference = {kind: reference[kind] for kind in self._take if kind in reference}
         self.spent_ns = {"calm": 0.0, "slow": 0.0}
+        self._waiting = Waiting()
         self._last_ns = time.perf_counter_ns()
         # What the memory's takes after a block is not known before there were some: until then it has no say.
         unknown = [kind for kind in self._take if kind not in self.reference and kind != MEMORY]
@@ -50,6 +52,8 @@ class Watch:
 
         One that is slow is taken again at once: after a block that used much memory the first pilots wait for the
         caches, for some 50 µs; a neighbour stays for longer. Not the memory's, which would then find its buffer.
+
+        If others had the core for a part of the time since the last look, its pilot counts as so much slower.
         """
         self.last = self._read()
         for _ in range(SECOND_LOOKS):
@@ -58,9 +62,15 @@ class Watch:
             again = {kind: float(take()) for kind, take in self._take.items() if kind != MEMORY}
             self.last |= {kind: min(ns, self.last[kind]) for kind, ns in again.items()}
         now = time.perf_counter_ns()
+        self._add_waiting(now - self._last_ns)
         self.spent_ns["calm" if self.is_free else "slow"] += now - self._last_ns
         self._last_ns = now
         return self.last
+
+    def _add_waiting(self, passed_ns: float) -> None:
+        waited_ns = self._waiting.since_last()
+        if CORE in self.last and waited_ns:
+            self.last[CORE] *= passed_ns / max(passed_ns - waited_ns, 0.001 * passed_ns)
 
     @property
     def is_calm(self) -> bool:

@@ -222,6 +222,21 @@ def test_phases_take_turns(clock):
     assert (first.block_ns, second.block_ns) == ([10.0] * 3, [10.0] * 3)
 
 
+def test_the_core_forgets_before_each_round(clock, monkeypatch):
+    """Not before each block: what is forgotten costs time, and each round all phases learn anew."""
+    course = []
+    monkeypatch.setattr(timer, "forget", lambda: course.append("forget"))
+    phases = [Timed((clock.call(1000),)), Timed((clock.call(1000),))]
+    for name, phase in zip("ab", phases, strict=True):
+        monkeypatch.setattr(phase, "add_block", lambda watch, p=phase, n=name: (course.append(n), add(p, watch))[1])
+    carry_out(time_together(phases, 2, 1000, Watch(clock)))
+    assert course == ["forget", "a", "b", "forget", "a", "b"]
+
+
+def add(phase, watch):
+    return Timed.add_block(phase, watch)
+
+
 def test_it_waits_until_the_machine_is_calm(clock):
     phase = Timed((clock.call(10),))
     watch = Watch(clock, [True, True, *[False] * 20, True])

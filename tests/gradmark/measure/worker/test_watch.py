@@ -18,6 +18,7 @@ def machine(monkeypatch):
     """What the core's pilot takes, look by look; after the end as at the end. Each look takes as long as its pilot."""
     clock = Clock()
     monkeypatch.setattr(watch, "time", clock)
+    monkeypatch.setattr(watch.Waiting, "since_last", lambda self: 0.0)
 
     def takes(course):
         left = list(course)
@@ -116,3 +117,22 @@ def test_the_pilots_take_time():
     memory = pilot.Memory()
     assert pilot.core() > 0
     assert memory() > 0
+
+
+def test_a_core_that_others_had_counts_as_slow(machine, monkeypatch):
+    """Eight of ten milliseconds were somebody else's, and no pilot saw it."""
+    clock = machine([1000])
+    watched = Watch(["core"], {"core": 1000.0})
+    monkeypatch.setattr(watched._waiting, "since_last", lambda: 8e6)
+    clock.now += 10_000_000 - 1000
+    assert watched.look() == {"core": pytest.approx(5000.0)}
+    assert not watched.is_calm
+
+
+def test_a_moment_that_others_had_does_not(machine, monkeypatch):
+    clock = machine([1000])
+    watched = Watch(["core"], {"core": 1000.0})
+    monkeypatch.setattr(watched._waiting, "since_last", lambda: 20_000.0)
+    clock.now += 1_000_000
+    watched.look()
+    assert watched.is_calm

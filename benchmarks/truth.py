@@ -56,7 +56,7 @@ def record(select: list[str], engines: list[str], seconds: float, blocks: int, f
             while time.monotonic() - start < until:
                 orchestrator.sample(orchestrator.cells, range(number, number + 1))
                 number += 1
-                print(f"\rround {number}, {(time.monotonic() - start) / 60:.1f} minutes", end="", flush=True)
+                print(f"round {number}, {(time.monotonic() - start) / 60:.1f} minutes", file=sys.stderr, flush=True)
             orchestrator.finish()
     finally:
         journal.close()

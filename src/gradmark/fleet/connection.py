@@ -79,6 +79,8 @@ class Connection:
                 f"no scheduler answers at {address}: {error}; start one with `dask scheduler`, and look at the "
                 "address, the port and the firewall"
             ) from error
+        except AssertionError as error:  # its thread did not start in the 10 s that Dask gives it
+            raise FleetError("Dask did not start within 10 s; this machine is busy, try again") from error
         except (ValueError, TypeError) as error:
             raise FleetError(
                 f"{address!r} is not the address of a scheduler, such as tcp://host:8786: {error}"

@@ -131,6 +131,18 @@ def test_a_scheduler_that_is_not_there(gradmark, monkeypatch, arguments):
     assert "not the address of a scheduler" in gradmark(*arguments, "nonsense://x").err
 
 
+def test_a_machine_too_busy_for_dask(gradmark, monkeypatch):
+    import distributed
+
+    def late(*_, **__):
+        raise AssertionError  # what its loop's thread says after 10 s
+
+    monkeypatch.setattr(distributed, "Client", late)
+    called = gradmark("fleet", "status", "tcp://127.0.0.1:1")
+    assert (called.code, called.out) == (2, "")
+    assert "Dask did not start within 10 s; this machine is busy, try again" in called.err
+
+
 def test_workers_of_other_versions(gradmark, private, tmp_path):
     (tmp_path / "elsewhere" / "msgspec-0.0.1.dist-info").mkdir(parents=True)
     (tmp_path / "elsewhere" / "msgspec-0.0.1.dist-info" / "METADATA").write_text(

@@ -29,10 +29,11 @@ LEAST_BLOCKS = 2
 # machine that is always calm, or what the run can spare. What it then lacks, later processes have.
 PATIENCE = 3.0
 
-# Before a block so many of its iterations are called without the clock: the first find caches and branch predictors as
-# pilots, garbage collector and other phases have left them. Of PyTorch's 46 us the first took 45 % longer, the sixth
-# 2 %; in blocks of 1 ms that was 4 %, and 12 % for JAX's 24 us (decision 26).
-LEAD_IN = 0.5
+# Before each block so many times its iterations are called without the clock, but for one: what takes as long as a block
+# is not called twice. The first find caches and branch predictors as pilots, garbage collector, other phases and
+# forgetting have left them. Without any, blocks of PyTorch's 46 us were 4 % longer, and 12 % of JAX's 24 us (decision 26).
+# Half as many as are timed were not enough where a block has six iterations: a tree of 1,023 nodes took 4 % longer.
+LEAD_IN = 1.0
 
 Call = Callable[[], Any]
 T = TypeVar("T")
@@ -116,7 +117,7 @@ class Timed:
 
     def _block(self) -> Steps[float]:
         self.before()
-        for _ in range(int(self.iterations * LEAD_IN)):
+        for _ in range(int((self.iterations - 1) * LEAD_IN)):
             for call in self.calls:
                 call()
         return float((yield Block(self.calls, self.iterations, self.finish)))
@@ -212,8 +213,7 @@ def time_together(
 ) -> Steps[None]:
     """Times all phases in turns until each has so many calm blocks, or patience ends: its own, or a longer one.
 
-    Before each block it waits for the machine to be calm. Before each round the core forgets what it has learnt, and
-    learns anew what it meets. The garbage collector is off inside blocks and run between rounds; what exists before is
+    Before each block the core forgets what it has learnt, and it waits for the machine to be calm. The garbage collector is off inside blocks and run between rounds; what exists before is
     frozen, so that collecting costs little.
     """
     gc.collect()
@@ -222,7 +222,7 @@ def time_together(
     try:
         for phase in phases:
             yield from phase.warm_up(least_ns)
-        _between_rounds(watch)
+        gc.collect()
         yield from _every_phase(phases, watch)  # each has something to show, and it is known how long a block takes
         usual_ns = PATIENCE * sum(phase.nominal_ns(blocks) for phase in phases)
         until_ns = time.perf_counter_ns() + max(usual_ns, patience_ns)
@@ -230,8 +230,9 @@ def time_together(
             lacking = [phase for phase in phases if not phase.enough(blocks)]
             if not lacking:
                 break
-            _between_rounds(watch)
+            gc.collect()
             for phase in lacking:
+                _anew(watch)
                 if watch.wait(until_ns):
                     yield from phase.add_block(watch)
         while any(len(phase.block_ns) < LEAST_BLOCKS for phase in phases):
@@ -241,12 +242,12 @@ def time_together(
         gc.unfreeze()
 
 
-def _between_rounds(watch: Watch) -> None:
-    gc.collect()
+def _anew(watch: Watch) -> None:
     forget()
     watch.look()
 
 
 def _every_phase(phases: list[Timed], watch: Watch) -> Steps[None]:
     for phase in phases:
+        _anew(watch)
         yield from phase.add_block(watch)

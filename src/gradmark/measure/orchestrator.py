@@ -6,6 +6,7 @@ interrupted goes on where it stopped: what it has is not measured again.
 
 import contextlib
 import datetime
+import itertools
 import math
 import random
 import secrets
@@ -242,13 +243,22 @@ class Orchestrator:
         done = total - sum(len(turn) for _, turn in lacking)
         if lacking:
             self._calibrate()
-        for number, turn in lacking:
+        for place, (number, turn) in enumerate(lacking):
             self.watch(Step("sample", done, total, f"{turn[0].row}@{turn[0].engine}", number + 1, rounds))
+            self._import_ahead(lacking[place:])
             patience_s = self._patience_s(total - done)
             self._take_turn(turn, number, alone=whole is not None and number >= whole, patience_s=patience_s)
             done += len(turn)
         if lacking:
             self.watch(Step("sample", total, total, "", numbers.stop, rounds))
+
+    def _import_ahead(self, turns: Sequence[tuple[int, Sequence[Cell]]]) -> None:
+        """While an engine is timed on a device, the process of the next one imports it: some take seconds."""
+        number, (cell, *_) = turns[0]
+        if not _is_on_cpu(cell):
+            others = ((later, other) for later, (other, *_) in turns if (later, other.engine) != (number, cell.engine))
+            for later, other in itertools.islice(others, 1):
+                self.pool.import_ahead(other, later)
 
     def _calibrate(self) -> None:
         """Once before anything is timed: a run that goes on another day has two calibrations."""

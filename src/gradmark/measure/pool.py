@@ -14,8 +14,11 @@ from typing import TypeVar
 from gradmark.measure import environment, nursery, process, resident
 from gradmark.measure.job import Job, Result
 from gradmark.measure.process import Place
-from gradmark.records import Settings
+from gradmark.records import Cell, Settings
 from gradmark.records.cell import USUAL_DEVICE
+
+# The thread that asks a device, the engine's own threads beside it (PyTorch's backward, XLA's), the system, the import.
+CORES_AHEAD = 4
 
 T = TypeVar("T")
 _Home = tuple[str, str, int, int]  # engine, kind of job, number of the process, and of the thread if several inspect
@@ -117,18 +120,32 @@ class Pool:
             return home.run(job)
 
     def _from_resident(self, job: Job) -> Result:
-        """What is timed has the device to itself: the processes of other engines are ended first."""
+        """What is timed has the device to itself: processes that had a job of another engine are ended first."""
         key = (job.cell.engine, job.kind, job.process)
         with self.lock:
             if job.kind == "time":
-                for other in [known for known in self.residents if known != key]:
+                for other in [known for known, (home, _) in self.residents.items() if known != key and home.asked]:
                     self.residents.pop(other)[0].close()
-            if key not in self.residents:
-                self.cache = self.cache or process.cache()
-                self.residents[key] = (resident.Resident(self.settings, self.cache), threading.Lock())
-            home, alone = self.residents[key]
+            home, alone = self._resident(key)
         with alone:
             return home.run(job)
+
+    def import_ahead(self, cell: Cell, number: int) -> None:
+        """Lets the process that will time a cell on a device in a round import its engine now, while others are timed.
+
+        Only where there are cores enough that neither notices the other.
+        """
+        if environment.cores() < CORES_AHEAD or cell.side in self.places:
+            return
+        with self.lock:
+            if not self.closed:
+                self._resident((cell.engine, "time", number))[0].started()
+
+    def _resident(self, key: tuple[str, str, int]) -> tuple[resident.Resident, threading.Lock]:
+        if key not in self.residents:
+            self.cache = self.cache or process.cache()
+            self.residents[key] = (resident.Resident(key[0], self.settings, self.cache), threading.Lock())
+        return self.residents[key]
 
     def close(self) -> None:
         """Ends everything that still runs; nothing is begun any more."""

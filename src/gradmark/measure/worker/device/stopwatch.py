@@ -24,6 +24,8 @@ SAMPLES_PER_LOOK = 8
 HOT_BLOCK_NS = 5e6
 # Calls whose work leaves no trace on the device would else be repeated without end.
 MOST_IN_A_ROW = 20_000
+# The first call of a phase compiles, and takes memory that the second one finds.
+REHEARSALS = 2
 # Empty calls, of which the fastest is what the host's clock and loop take themselves.
 EMPTY_CALLS = 20
 
@@ -65,6 +67,8 @@ class Stopwatch:
     def cold(self, calls: Sequence[Call], before: Call, least: int, most: int, seconds: float) -> Samples:
         """Single calls, each behind flushed caches: so many, and more while there is time."""
         samples, timer = Samples(), self.timer
+        for _ in repeat(None, REHEARSALS):
+            self._once(calls, before)
         until_ns = timer.host_ns() + 1e9 * seconds
         clock = timer.clock_ns()
         while len(samples.device_ns) < least or (len(samples.device_ns) < most and timer.host_ns() < until_ns):

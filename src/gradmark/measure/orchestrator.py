@@ -6,7 +6,6 @@ interrupted goes on where it stopped: what it has is not measured again.
 
 import contextlib
 import datetime
-import itertools
 import math
 import random
 import secrets
@@ -149,6 +148,7 @@ class Orchestrator:
         Not settled are, if nobody says otherwise, the cells whose interval is wide. What settled cells did not need of
         their time is left to the others.
         """
+        self._import_ahead()
         self.inspect()
         self.until_s = self._until_s()
         further = self.settings.most_processes > self.settings.processes
@@ -168,6 +168,13 @@ class Orchestrator:
         run = self.run
         usual_clock.learn(run)
         return run
+
+    def _import_ahead(self) -> None:
+        """Beside inspections, of which nothing is timed, engines are imported that will be timed on a device."""
+        engines = {cell.engine: cell for cell in self.cells if not _is_on_cpu(cell)}
+        for number in range(self.settings.device_processes):
+            for cell in engines.values():
+                self.pool.import_ahead(cell, number)
 
     def _until_s(self) -> float:
         """When the time of all cells that work is spent; never, if there is no limit."""
@@ -243,22 +250,13 @@ class Orchestrator:
         done = total - sum(len(turn) for _, turn in lacking)
         if lacking:
             self._calibrate()
-        for place, (number, turn) in enumerate(lacking):
+        for number, turn in lacking:
             self.watch(Step("sample", done, total, f"{turn[0].row}@{turn[0].engine}", number + 1, rounds))
-            self._import_ahead(lacking[place:])
             patience_s = self._patience_s(total - done)
             self._take_turn(turn, number, alone=whole is not None and number >= whole, patience_s=patience_s)
             done += len(turn)
         if lacking:
             self.watch(Step("sample", total, total, "", numbers.stop, rounds))
-
-    def _import_ahead(self, turns: Sequence[tuple[int, Sequence[Cell]]]) -> None:
-        """While an engine is timed on a device, the process of the next one imports it: some take seconds."""
-        number, (cell, *_) = turns[0]
-        if not _is_on_cpu(cell):
-            others = ((later, other) for later, (other, *_) in turns if (later, other.engine) != (number, cell.engine))
-            for later, other in itertools.islice(others, 1):
-                self.pool.import_ahead(other, later)
 
     def _calibrate(self) -> None:
         """Once before anything is timed: a run that goes on another day has two calibrations."""

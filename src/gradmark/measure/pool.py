@@ -17,8 +17,9 @@ from gradmark.measure.process import Place
 from gradmark.records import Cell, Settings
 from gradmark.records.cell import USUAL_DEVICE
 
-# The thread that asks a device, the engine's own threads beside it (PyTorch's backward, XLA's), the system, the import.
-CORES_AHEAD = 4
+# Processes that import before their turn leave so many cores to others, and this much memory is there for each: PyTorch
+# takes about 1 GiB when it is imported.
+CORES_OF_OTHERS, BYTES_AHEAD = 4, 4 << 30
 
 T = TypeVar("T")
 _Home = tuple[str, str, int, int]  # engine, kind of job, number of the process, and of the thread if several inspect
@@ -43,6 +44,7 @@ class Pool:
         self.nurseries: dict[_Home, tuple[nursery.Nursery, threading.Lock]] = {}
         self.residents: dict[tuple[str, str, int], tuple[resident.Resident, threading.Lock]] = {}
         self.absent: dict[tuple[str, str], Result] = {}
+        self.ahead = min(environment.cores() - CORES_OF_OTHERS, (environment.memory_bytes() or 0) // BYTES_AHEAD)
         self.closed = False
 
     def run(self, job: Job) -> Result:
@@ -131,14 +133,12 @@ class Pool:
             return home.run(job)
 
     def import_ahead(self, cell: Cell, number: int) -> None:
-        """Lets the process that will time a cell on a device in a round import its engine now, while others are timed.
+        """Lets the process that will time a cell on a device in a round import its engine now, as far as there is room.
 
-        Only where there are cores enough that neither notices the other.
+        That touches no device. Compilers and engines take seconds to import, and each round has processes of its own.
         """
-        if environment.cores() < CORES_AHEAD or cell.side in self.places:
-            return
         with self.lock:
-            if not self.closed:
+            if len(self.residents) < self.ahead and cell.side not in self.places and not self.closed:
                 self._resident((cell.engine, "time", number))[0].started()
 
     def _resident(self, key: tuple[str, str, int]) -> tuple[resident.Resident, threading.Lock]:

@@ -1,9 +1,10 @@
 """The stopwatch: how long a device works on calls, with cold caches and back to back, and how long the host asks.
 
-In: a timer and calls. Out: samples of one call each, with the device's clock around them. As nvbench and triton's
-`do_bench` do it: the caches are flushed by a long write, behind which the host queues the work while the device is
-still writing. So what is timed is the device at work, not the host that is slow to ask. That the host was ahead is seen
-for each sample: the mark before the work was not reached when the last call had returned.
+In: a timer and calls. Out: samples of one call each, with the device's clock around them. The caches are flushed by a
+long write, behind which the host queues the work while the device is still writing. So what is timed is the device at
+work, not the host that is slow to ask. That the host was ahead is seen for each sample: the mark before the work was
+not reached when the last call had returned. nvbench means the same by *cold*: one sample at a time is queued. triton's
+`do_bench` queues sample behind sample, and reads about a microsecond more.
 """
 
 import math
@@ -26,6 +27,8 @@ HOT_BLOCK_NS = 5e6
 MOST_IN_A_ROW = 20_000
 # The first call of a phase compiles, and takes memory that the second one finds.
 REHEARSALS = 2
+# In place of an engine's own flush, which the host must ask for first: that is no fixed work, and tells no clock.
+UNKNOWN_NS = 1.0
 # Empty calls, of which the fastest is what the host's clock and loop take themselves.
 EMPTY_CALLS = 20
 
@@ -57,12 +60,9 @@ class Stopwatch:
         self.flushes = 1
         self.late_ns = 0.0  # of the last sample
         self.was_ahead = False  # the host, in the last sample
-        self.host_empty_ns = self.device_empty_ns = 0.0
+        self.host_empty_ns = 0.0
         empty = [self._once((nothing,), nothing) for _ in range(EMPTY_CALLS)]
         self.host_empty_ns = min(host for _, host, _ in empty)
-        if queue is not None:
-            queue.empty()  # the first call compiles
-            self.device_empty_ns = min(self._once((queue.empty,), nothing)[0] for _ in range(EMPTY_CALLS))
 
     def cold(self, calls: Sequence[Call], before: Call, least: int, most: int, seconds: float) -> Samples:
         """Single calls, each behind flushed caches: so many, and more while there is time."""
@@ -106,7 +106,7 @@ class Stopwatch:
         """How long the device is still at work when a session says that it is not; 0 if it is right."""
         timer = self.timer
         timer.synchronize()
-        timer.flush()
+        self._flush(1)
         for call in calls:
             call()
         self._join()
@@ -122,7 +122,7 @@ class Stopwatch:
         """One sample behind as many flushes as it takes for the host to be ahead."""
         while True:
             sample = self._once(calls, before)
-            if self.was_ahead or self.queue is not None or self.flushes >= MOST_FLUSHES:
+            if self.was_ahead or self.flushes >= MOST_FLUSHES:
                 return sample
             self.flushes = min(MOST_FLUSHES, 2 * self.flushes)
 
@@ -132,12 +132,9 @@ class Stopwatch:
         before()
         timer.synchronize()
         begin = timer.mark()
-        for _ in repeat(None, self.flushes):
-            timer.flush()
-        start = flushed = timer.mark()
-        if self.queue is not None:  # its work would not wait for the flushes
-            timer.synchronize()
-            start = timer.mark()
+        self._flush(self.flushes)
+        self._join()
+        start = timer.mark()
         start_ns = timer.host_ns()
         for call in calls:
             call()
@@ -145,11 +142,12 @@ class Stopwatch:
         self._join()
         end = timer.mark()
         self.was_ahead = not timer.reached(start)
-        device_ns = timer.elapsed_ns(start, end) - self.device_empty_ns
+        device_ns = timer.elapsed_ns(start, end)
         end_ns = timer.host_ns()
         timer.synchronize()
         self.late_ns = timer.host_ns() - end_ns
-        return device_ns, host_ns, timer.elapsed_ns(begin, flushed) / self.flushes
+        flush_ns = timer.elapsed_ns(begin, start) / self.flushes
+        return device_ns, host_ns, flush_ns if self.queue is None else UNKNOWN_NS
 
     def _block(self, calls: Sequence[Call], iterations: int) -> float:
         timer = self.timer
@@ -164,6 +162,13 @@ class Stopwatch:
                 call()
         self._join()
         return timer.elapsed_ns(start, timer.mark())
+
+    def _flush(self, times: int) -> None:
+        if self.queue is not None:  # its work would not wait for other flushes
+            self.queue.flush(times)
+            return
+        for _ in repeat(None, times):
+            self.timer.flush()
 
     def _join(self) -> None:
         if self.queue is not None:

@@ -202,7 +202,7 @@ class Torch:
         def gradients() -> list[Any]:
             """An input that the function does not use has none, which is one of zeros."""
             filled = [0 * leaf.detach() if g is None else g for g, leaf in zip(raw_gradients, wanted, strict=True)]
-            return [g.item() for g in filled] if workload.kind == "scalar" else [g.cpu().numpy() for g in filled]
+            return [g.item() for g in filled] if workload.kind == "scalar" else [on_host(g).numpy() for g in filled]
 
         def tape() -> TapeSize:
             with saved() as kept:
@@ -274,7 +274,18 @@ def _on_device(along: Any, device: str) -> Any:
 def _on_host(computed: Any) -> Any:
     if isinstance(computed, list | tuple):
         return [_on_host(part) for part in computed]
-    return computed.detach().cpu()
+    return on_host(computed.detach())
+
+
+def on_host(tensor: Any) -> Any:
+    """The tensor on the CPU. A view is a view there too: the device makes no array of it, which would be work.
+
+    The gradient of a sum is one number, seen as often as there are entries.
+    """
+    if tensor.is_contiguous():
+        return tensor.cpu()
+    held = tensor.untyped_storage().cpu()
+    return torch.empty(0, dtype=tensor.dtype).set_(held, tensor.storage_offset(), tensor.size(), tensor.stride())
 
 
 @contextlib.contextmanager

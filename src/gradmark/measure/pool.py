@@ -42,7 +42,7 @@ class Pool:
         self.lock = threading.Lock()
         self.cache: tempfile.TemporaryDirectory[str] | None = None  # what compilers keep from process to process
         self.nurseries: dict[_Home, tuple[nursery.Nursery, threading.Lock]] = {}
-        self.residents: dict[tuple[str, str, int], tuple[resident.Resident, threading.Lock]] = {}
+        self.residents: dict[_Home, tuple[resident.Resident, threading.Lock]] = {}
         self.absent: dict[tuple[str, str], Result] = {}
         self.ahead = min(environment.cores() - CORES_OF_OTHERS, (environment.memory_bytes() or 0) // BYTES_AHEAD)
         self.closed = False
@@ -123,7 +123,7 @@ class Pool:
 
     def _from_resident(self, job: Job) -> Result:
         """What is timed has the device to itself: processes that had a job of another engine are ended first."""
-        key = (job.cell.engine, job.kind, job.process)
+        key = (job.cell.engine, job.kind, job.process, 0 if job.kind == "time" else threading.get_ident())
         with self.lock:
             if job.kind == "time":
                 for other in [known for known, (home, _) in self.residents.items() if known != key and home.asked]:
@@ -139,9 +139,9 @@ class Pool:
         """
         with self.lock:
             if len(self.residents) < self.ahead and cell.side not in self.places and not self.closed:
-                self._resident((cell.engine, "time", number))[0].started()
+                self._resident((cell.engine, "time", number, 0))[0].started()
 
-    def _resident(self, key: tuple[str, str, int]) -> tuple[resident.Resident, threading.Lock]:
+    def _resident(self, key: _Home) -> tuple[resident.Resident, threading.Lock]:
         if key not in self.residents:
             self.cache = self.cache or process.cache()
             self.residents[key] = (resident.Resident(key[0], self.settings, self.cache), threading.Lock())

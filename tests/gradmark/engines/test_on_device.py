@@ -123,3 +123,40 @@ def test_jax_on_a_device_does_not_wait_in_its_calls(monkeypatch):
     latest.wait()
     assert latest.result.shape == (1, 8)
     assert adapter.temporary_bytes(adapter.jax.jit(lambda x: x @ x), [adapter.jnp.ones((4, 4))]) >= 0
+
+
+@pytest.mark.peers("torch")
+def test_a_view_of_pytorch_is_read_as_a_view():
+    """On a GPU a kernel would make an array of it, which takes longer than the work whose result it is."""
+    import torch
+
+    from gradmark.engines.torch import on_host
+
+    one = on_host(torch.ones(1).expand(3, 4))
+    assert (one.numpy().tolist(), one.stride(), one.untyped_storage().nbytes()) == ([[1.0] * 4] * 3, (0, 0), 4)
+    part = torch.arange(12.0).reshape(3, 4).T[1:, ::2]
+    assert on_host(part).numpy().tolist() == part.tolist()
+
+
+@pytest.mark.peers("torch")
+def test_every_size_of_a_function_is_compiled(monkeypatch):
+    """PyTorch compiles a function for eight sizes and runs it as it is for others, unless it is told otherwise."""
+    import torch
+
+    from gradmark.engines import torch as adapter
+
+    compiled = []
+
+    def noted(graph, _inputs):
+        compiled.append(graph)
+        return graph.forward
+
+    real = torch.compile
+    monkeypatch.setattr(adapter.torch, "compile", lambda f, dynamic: real(f, dynamic=dynamic, backend=noted))
+    engine = adapter.TorchCompile()
+    (found,) = select(["softplus"])
+    for n in range(2, 14):
+        for _ in range(2):  # a second session has nothing to compile
+            session = engine.prepare(found, found.draw(0, {"n": n}, "float32"), {"n": n})
+            session.total()
+        assert len(compiled) == n - 1

@@ -96,7 +96,7 @@ def _nearest(entries: list[Entry], share: str, what: str) -> str:
     if not known:
         return ""
     best = max(known, key=lambda e: e.row.numbers[share].value)
-    return f"Nearest to its roof: {best.row.place}, {best.row.numbers[share].value:.0%} of a {what}. "
+    return f"Nearest to its roof: {best.row.place}, {100 * best.row.numbers[share].value:.0f} % of a {what}. "
 
 
 def _roofs(busy: list[Entry], intensity: dict[int, float], copy: float | None) -> list[Series]:

@@ -130,6 +130,35 @@ def test_a_queue_of_its_own_is_timed_like_others():
     assert times(on_virtual("Queued")) == expected
 
 
+class CompilesEach(Virtual):
+    """The first call of each of its functions takes the host 100 ms: twice as long as a phase is timed."""
+
+    name = "compiles-each"
+
+    def changed(self, session):
+        def compiled(call):
+            seen = []
+
+            def called():
+                if not seen:
+                    self.device.now_ns += 100e6
+                seen.append(None)
+                return call()
+
+            return called
+
+        names = ("primal", "forward", "backward", "total")
+        return dataclasses.replace(session, **{name: compiled(getattr(session, name)) for name in names})
+
+
+def test_what_compiles_when_it_is_first_called_is_called_before_it_is_timed():
+    found = on_virtual("CompilesEach")
+    assert times(found) == times(on_virtual("Virtual"))
+    (sample,) = found.samples
+    assert {name: max(phase.block_ns) for name, phase in sample.phases.items()} == times(found)
+    assert {len(phase.block_ns) for name, phase in sample.phases.items() if name != "hot"} == {64}
+
+
 def test_a_host_that_is_slow_is_no_time_of_the_device():
     """An iteration takes as long as the host needs to ask for it; the device by itself is 20 times as fast."""
     found = on_virtual("ManyLaunches")

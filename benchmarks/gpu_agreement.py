@@ -3,6 +3,7 @@
     python benchmarks/gpu_agreement.py times FILE    times in µs: a line of JSON for each kernel and round
     python benchmarks/gpu_agreement.py launches      what CUPTI counts of each kernel
     python benchmarks/gpu_agreement.py profiler      what PyTorch's own profiler counts: two do not share a process
+    python benchmarks/gpu_agreement.py depth         cold, in µs, by how many samples are queued before anybody waits
 
 `benchmarks/gpu.py` starts them, each in a process of its own, and says what came of them. All three tools time a kernel
 in one process and in turns, round after round: nvbench drives, and after each of its measurements the others have
@@ -21,6 +22,7 @@ ROUNDS, SAMPLES = 5, 100
 # nvbench's back-to-back loop, and the longest that it may take for a kernel: all but the product take 0.02 s.
 HOT_S, MOST_S = 0.02, 5.0
 AXIS = "round"
+DEPTHS = (1, 2, 5, 10, 20, 50)
 
 Call = Callable[[], Any]
 
@@ -94,18 +96,23 @@ class Tools:
 
         cold = self.watch.cold((call,), lambda: None, SAMPLES, SAMPLES, 1.0)
         hot = self.watch.hot((call,), 0.0, 10)
-        ns = {"cold": cold.device_ns, "host": cold.host_ns, "hot": hot.device_ns, "queued": self.queued_ns(call)}
+        ns = {
+            "cold": cold.device_ns,
+            "host": cold.host_ns,
+            "hot": hot.device_ns,
+            "queued": self.queued_ns(call, SAMPLES),
+        }
         times = {name: median(values) / 1e3 for name, values in ns.items()}
         if self.do_bench is not None:
             times["do_bench"] = 1e3 * float(self.do_bench(call, warmup=5, rep=25, return_mode="median"))
         torch.cuda.synchronize()
         return times
 
-    def queued_ns(self, call: Call) -> list[float]:
-        """Cold by our marks, but as `do_bench` goes about it: all samples are queued before anybody waits."""
+    def queued_ns(self, call: Call, depth: int) -> list[float]:
+        """Cold by our marks, but as `do_bench` goes about it: so many samples are queued before anybody waits."""
         marks = []
         self.timer.synchronize()
-        for _ in range(SAMPLES):
+        for _ in range(depth):
             self.timer.flush()
             begin = self.timer.mark()
             call()
@@ -209,8 +216,19 @@ def by_torch_profiler() -> None:
     print(json.dumps(counted))
 
 
+def depths() -> None:
+    """What is queued behind a kernel makes the way to it longer: alone, and with up to 49 more samples in the queue."""
+    tools, calls = Tools(), kernels()
+    for name in ("tanh 16k", "tanh 4M"):
+        medians = {}
+        for depth in DEPTHS:
+            times_ns = [ns for _ in range(SAMPLES // depth) for ns in tools.queued_ns(calls[name], depth)]
+            medians[depth] = median(times_ns) / 1e3
+        print(name, *(f"{depth}: {us:.2f}" for depth, us in medians.items()), sep="  ")
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "times":
         measure(Path(sys.argv[2]))
     else:
-        {"launches": launches, "profiler": by_torch_profiler}[sys.argv[1]]()
+        {"launches": launches, "profiler": by_torch_profiler, "depth": depths}[sys.argv[1]]()

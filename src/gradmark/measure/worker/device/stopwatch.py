@@ -27,8 +27,6 @@ HOT_BLOCK_NS = 5e6
 MOST_IN_A_ROW = 20_000
 # The first call of a phase compiles, and takes memory that the second one finds.
 REHEARSALS = 2
-# In place of an engine's own flush, which the host must ask for first: that is no fixed work, and tells no clock.
-UNKNOWN_NS = 1.0
 # Empty calls, of which the fastest is what the host's clock and loop take themselves.
 EMPTY_CALLS = 20
 
@@ -62,7 +60,7 @@ class Stopwatch:
         self.was_ahead = False  # the host, in the last sample
         self.host_empty_ns = 0.0
         empty = [self._once((nothing,), nothing) for _ in range(EMPTY_CALLS)]
-        self.host_empty_ns = min(host for _, host, _ in empty)
+        self.host_empty_ns = min(host for _, host in empty)
 
     def cold(self, calls: Sequence[Call], before: Call, least: int, most: int, seconds: float) -> Samples:
         """Single calls, each behind flushed caches: so many, and more while there is time."""
@@ -70,36 +68,31 @@ class Stopwatch:
         for _ in repeat(None, REHEARSALS):
             self._once(calls, before)
         until_ns = timer.host_ns() + 1e9 * seconds
-        clock = timer.clock_ns()
+        clock = self._look()
         while len(samples.device_ns) < least or (len(samples.device_ns) < most and timer.host_ns() < until_ns):
-            flushes_ns = []
             for _ in repeat(None, SAMPLES_PER_LOOK):
-                device_ns, host_ns, flush_ns = self._ahead(calls, before)
+                device_ns, host_ns = self._ahead(calls, before)
                 samples.device_ns.append(device_ns)
                 samples.host_ns.append(host_ns)
                 samples.late_ns = min(samples.late_ns, self.late_ns)
-                flushes_ns.append((flush_ns, flush_ns))
-            last, clock = clock, timer.clock_ns()
-            # Where nobody knows the clock, the flush is fixed work that tells a slow device from a fast one.
-            known = last is not None and clock is not None
-            samples.clock_ns += [(last, clock)] * SAMPLES_PER_LOOK if known else flushes_ns  # type: ignore[list-item]
+            last, clock = clock, self._look()
+            samples.clock_ns += [(last, clock)] * SAMPLES_PER_LOOK
         return samples
 
     def hot(self, calls: Sequence[Call], least_ns: float, blocks: int) -> Samples:
         """Calls back to back, in blocks: the mean of each."""
-        samples, timer = Samples(), self.timer
+        samples = Samples()
         self._block(calls, 1)
         least_ns = max(least_ns, HOT_BLOCK_NS)
         while (taken := self._block(calls, samples.iterations)) < least_ns and samples.iterations < MOST_IN_A_ROW:
             grow = min(100.0, 1.1 * least_ns / max(taken, 1.0))
             wanted = max(samples.iterations + 1, int(samples.iterations * grow))
             samples.iterations = min(MOST_IN_A_ROW, wanted)
-        clock = timer.clock_ns()
+        clock = self._look()
         for _ in repeat(None, blocks):
-            mean_ns = self._block(calls, samples.iterations) / samples.iterations
-            last, clock = clock, timer.clock_ns()
-            samples.device_ns.append(mean_ns)
-            samples.clock_ns.append((last or mean_ns, clock or mean_ns))
+            samples.device_ns.append(self._block(calls, samples.iterations) / samples.iterations)
+            last, clock = clock, self._look()
+            samples.clock_ns.append((last, clock))
         return samples
 
     def waited_late_ns(self, calls: Sequence[Call], synchronize: Call) -> float:
@@ -118,7 +111,19 @@ class Stopwatch:
         timer.elapsed_ns(end, end)
         return timer.host_ns() - start_ns
 
-    def _ahead(self, calls: Sequence[Call], before: Call) -> tuple[float, float, float]:
+    def _look(self) -> float:
+        """What tells a slow device from a fast one: its clock; where nobody knows it a flush, which is fixed work."""
+        timer = self.timer
+        clock_ns = timer.clock_ns()
+        if clock_ns is not None:
+            return clock_ns
+        timer.synchronize()
+        timer.flush()  # behind which the host is ahead
+        begin = timer.mark()
+        timer.flush()
+        return timer.elapsed_ns(begin, timer.mark())
+
+    def _ahead(self, calls: Sequence[Call], before: Call) -> tuple[float, float]:
         """One sample behind as many flushes as it takes for the host to be ahead."""
         while True:
             sample = self._once(calls, before)
@@ -126,12 +131,11 @@ class Stopwatch:
                 return sample
             self.flushes = min(MOST_FLUSHES, 2 * self.flushes)
 
-    def _once(self, calls: Sequence[Call], before: Call) -> tuple[float, float, float]:
-        """What the device took, the host, and one flush."""
+    def _once(self, calls: Sequence[Call], before: Call) -> tuple[float, float]:
+        """What the device took, and the host."""
         timer = self.timer
         before()
         timer.synchronize()
-        begin = timer.mark()
         self._flush(self.flushes)
         self._join()
         start = timer.mark()
@@ -146,8 +150,7 @@ class Stopwatch:
         end_ns = timer.host_ns()
         timer.synchronize()
         self.late_ns = timer.host_ns() - end_ns
-        flush_ns = timer.elapsed_ns(begin, start) / self.flushes
-        return device_ns, host_ns, flush_ns if self.queue is None else UNKNOWN_NS
+        return device_ns, host_ns
 
     def _block(self, calls: Sequence[Call], iterations: int) -> float:
         timer = self.timer

@@ -183,6 +183,33 @@ def test_throttled_samples_are_dropped_and_counted():
     assert warning.numbers["dropped"] >= len(slow)
 
 
+class Clockless(VirtualDevice):
+    """Nobody knows its clock. Throttled as the other."""
+
+    period_ns, throttled_ns, factor = 20e6, 6e6, 2.0
+
+    def clock_ns(self):
+        return None
+
+
+class NobodyKnows(Queued):
+    name = "nobody-knows"
+
+    def made(self):
+        return Clockless()
+
+
+def test_without_a_clock_a_flush_tells():
+    found = on_virtual("NobodyKnows")
+    expected = times(on_virtual("Virtual"))
+    del expected["replayed"]
+    assert times(found) == expected
+    pilots = {ns for phase in found.samples[0].phases.values() for pair in phase.pilots["device"] for ns in pair}
+    assert {60e3, 120e3} <= pilots <= {60e3, 120e3, 90e3}  # between them, where the clock changed meanwhile
+    assert found.samples[0].phases["cold"].reference["device"] == pytest.approx(60e3, rel=1e-3)
+    assert [warning.code for warning in summarise(found).warnings] == [Code.THROTTLED]
+
+
 def test_what_cannot_be_captured_is_not_replayed():
     found = on_virtual("Uncapturable")
     assert times(found) == {name: ns for name, ns in times(on_virtual("Virtual")).items() if name != "replayed"}

@@ -22,7 +22,8 @@ ROUNDS, SAMPLES = 5, 100
 # nvbench's back-to-back loop, and the longest that it may take for a kernel: all but the product take 0.02 s.
 HOT_S, MOST_S = 0.02, 5.0
 AXIS = "round"
-DEPTHS = (1, 2, 5, 10, 20, 50)
+# Samples that are queued together; of ten it is said what each takes.
+DEPTHS, LOOKED_AT = (1, 2, 5, 10, 20, 50), 10
 
 Call = Callable[[], Any]
 
@@ -217,14 +218,15 @@ def by_torch_profiler() -> None:
 
 
 def depths() -> None:
-    """What is queued behind a kernel makes the way to it longer: alone, and with up to 49 more samples in the queue."""
+    """What is queued behind a kernel makes the way to it longer: medians by how many samples are queued together, and,
+    of ten that are, by their places."""
     tools, calls = Tools(), kernels()
     for name in ("tanh 16k", "tanh 4M"):
-        medians = {}
-        for depth in DEPTHS:
-            times_ns = [ns for _ in range(SAMPLES // depth) for ns in tools.queued_ns(calls[name], depth)]
-            medians[depth] = median(times_ns) / 1e3
-        print(name, *(f"{depth}: {us:.2f}" for depth, us in medians.items()), sep="  ")
+        queues = {depth: [tools.queued_ns(calls[name], depth) for _ in range(SAMPLES // depth)] for depth in DEPTHS}
+        by_depth = {depth: median(ns for queue in several for ns in queue) for depth, several in queues.items()}
+        by_place = [median(places) for places in zip(*queues[LOOKED_AT], strict=True)]
+        print(name, *(f"{depth}: {ns / 1e3:.2f}" for depth, ns in by_depth.items()), sep="  ")
+        print(f"  of {LOOKED_AT}, by place:", *(f"{ns / 1e3:.2f}" for ns in by_place))
 
 
 if __name__ == "__main__":

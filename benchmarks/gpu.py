@@ -4,33 +4,41 @@
     python benchmarks/gpu.py --only agreement         our stopwatch beside nvbench, triton and torch.profiler
     python benchmarks/gpu.py --only rows -e jax       value and gradient of each row, with flushed caches
     python benchmarks/gpu.py --only run               five workloads on four engines through `gradmark run`
-    python benchmarks/gpu.py --out folder             the numbers as JSON too
+    python benchmarks/gpu.py --out folder             the numbers as JSON too, and the run file
 
 agreement: the same kernels of PyTorch, cold and hot, timed by the laboratory, by `cuda-bench` (nvbench) and by
-`triton.testing.do_bench`, and their launches counted by CUPTI and by `torch.profiler`. Promised: within 5 %, launches
-equal. rows: `benchmarks/gpu_rows.py`. run: promised in under 3 minutes. Says what is not installed, and what was left
-out for that. Exit code 1 if a promise is not kept, 3 if there is no CUDA device or nothing to compare with.
+`triton.testing.do_bench`, in turns and in one process, and their launches counted by CUPTI and by `torch.profiler`.
+Promised: within 5 %, launches equal. rows: `benchmarks/gpu_rows.py`. run: promised in under 3 minutes. Says what is not
+installed, and what was left out for that. Exit code 1 if a promise is not kept, 3 if there is no CUDA device or nothing
+to compare with.
 """
 
 import argparse
-import importlib.util
 import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from statistics import median
 from typing import Any
+
+from gpu_agreement import AXIS, installed, of_nvbench
 
 HERE = Path(__file__).parent
 ENGINES = ("torch", "torch:compile", "jax", "tapegrad")
 PACKAGES = {"torch": "torch", "torch:compile": "torch", "jax": "jax", "tapegrad": "cupy"}
 PARTS = ("agreement", "rows", "run")
-WORKLOADS = ("elementwise", "matmul", "softplus", "reduce_sum", "mlp_step")
+# Five workloads, small and large: what a launch costs, and what the device does.
+WORKLOADS = ("elementwise/n=1/depth=16", "elementwise/n=4000000/depth=4", "matmul/n=8", "matmul/n=1024",
+             "softplus/n=1000000", "reduce_sum/n=4096", "mlp_step/batch=8/width=32",
+             "mlp_step/batch=256/width=512")  # fmt: skip
 GRADMARK = "import sys; from gradmark.commands.main import main; sys.exit(main())"
 PROMISED, MOST_S = 0.05, 180.0
-SAMPLES = 200
+COUNTERS = ("launches", "profiler")
+COLUMNS = ("cold", "nvbench cold", "do_bench", "queued", "hot", "nvbench hot", "host")
 # An engine that does not come to an end must not take all of the time.
 LIMIT_S = 150.0
 
@@ -47,174 +55,95 @@ def lacking() -> str:
     return ""
 
 
-def installed(package: str) -> bool:
-    """Whether a package is there."""
-    try:
-        return importlib.util.find_spec(package) is not None
-    except ModuleNotFoundError:
-        return False
-
-
 # --- agreement
 
 
-def kernels() -> dict[str, Callable[[], Any]]:
-    """Calls of PyTorch, each a kernel or a few."""
-    import torch
-
-    large = torch.randn(1 << 26, device="cuda")
-    out = torch.empty_like(large)
-    square, small = torch.randn(4096, 4096, device="cuda"), torch.randn(1 << 14, device="cuda")
-    middle, result = torch.randn(1 << 22, device="cuda"), torch.empty(4096, 4096, device="cuda")
-    half, cell = torch.empty(1 << 22, device="cuda"), torch.empty(1 << 14, device="cuda")
-    return {
-        "copy 256 MiB": lambda: out.copy_(large),
-        "tanh 64M": lambda: torch.tanh(large, out=out),
-        "product 4096": lambda: torch.mm(square, square, out=result),
-        "tanh 4M": lambda: torch.tanh(middle, out=half),
-        "tanh 16k": lambda: torch.tanh(small, out=cell),
-        "three kernels 4M": lambda: torch.tanh(half.copy_(middle).mul_(1.1), out=half),
-    }
-
-
-def ours(call: Callable[[], Any]) -> tuple[float, float]:
-    """Cold and hot, in microseconds, as medians: so do the others."""
-    from statistics import median
-
-    from gradmark.measure.worker.device.cuda import CudaTimer
-    from gradmark.measure.worker.device.stopwatch import Stopwatch
-
-    watch = Stopwatch(CudaTimer())
-    cold = watch.cold((call,), lambda: None, SAMPLES, SAMPLES, 1.0)
-    return median(cold.device_ns) / 1e3, median(watch.hot((call,), 0.0, 20).device_ns) / 1e3
-
-
-def by_triton(call: Callable[[], Any]) -> float:
-    """Cold, in microseconds."""
-    from triton.testing import do_bench
-
-    return 1e3 * float(do_bench(call, warmup=25, rep=100, return_mode="median"))
-
-
-def by_nvbench(calls: dict[str, Callable[[], Any]]) -> dict[str, tuple[float, float]] | str:
-    """Cold and hot (nvbench's batch) of each call, in microseconds, in a process of its own; or why not."""
-    if not installed("cuda.bench"):
-        return "cuda-bench is not installed: pip install cuda-bench"
-    out = Path(os.environ.get("TMPDIR", "/tmp")) / f"nvbench-{os.getpid()}.json"
-    told = subprocess.run(
-        [sys.executable, __file__, "--nvbench", "--json", str(out)], capture_output=True, text=True, timeout=LIMIT_S,
-        check=False,
-    )  # fmt: skip
-    if told.returncode or not out.exists():
-        return f"cuda-bench failed: {(told.stderr.strip().splitlines() or ['no words'])[-1]}"
-    times: dict[str, tuple[float, float]] = {}
-    for bench in json.loads(out.read_text())["benchmarks"]:
-        for state in bench.get("states", []):
-            means = {
-                summary["tag"]: float(entry["value"])
-                for summary in state.get("summaries", [])
-                for entry in summary.get("data", [])
-                if entry["name"] == "value" and "gpu/time/mean" in summary["tag"]
-            }
-            name = next(known for known in calls if slug(known) == bench["name"])
-            cold, hot = means.get("nv/cold/time/gpu/mean"), means.get("nv/batch/time/gpu/mean")
-            if cold is not None and hot is not None:
-                times[name] = 1e6 * cold, 1e6 * hot
-    out.unlink()
-    return times
-
-
-def slug(name: str) -> str:
-    """A name without spaces."""
-    return name.replace(" ", "_")
-
-
-def run_nvbench(arguments: list[str]) -> None:
-    """The other process: each call a benchmark of nvbench, on its own stream."""
-    import cuda.bench as nvbench
-    import torch
-
-    def registered(call: Callable[[], Any], name: str) -> None:
-        def bench(state: Any) -> None:
-            def launch(launched: Any) -> None:
-                with torch.cuda.stream(torch.cuda.ExternalStream(launched.get_stream().addressof())):
-                    call()
-
-            state.exec(launch)
-
-        bench.__name__ = slug(name)
-        nvbench.register(bench)
-
-    for name, call in kernels().items():
-        registered(call, name)
-    nvbench.run_all_benchmarks([sys.argv[0], *arguments])
-
-
-def launches(calls: dict[str, Callable[[], Any]]) -> dict[str, int] | str:
-    """What CUPTI counts, in a process of its own: two profilers do not share one."""
-    told = subprocess.run([sys.executable, __file__, "--count"], capture_output=True, text=True, timeout=LIMIT_S,
-                          check=False)  # fmt: skip
+def told(*words: str) -> tuple[str, str]:
+    """What the other script prints, in a process of its own, and the last line of what went wrong there."""
     try:
-        counted: dict[str, int] | str = json.loads(told.stdout.splitlines()[-1])
+        called = subprocess.run(
+            [sys.executable, str(HERE / "gpu_agreement.py"), *words], capture_output=True, text=True, timeout=LIMIT_S,
+            check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return "", f"not at its end after {LIMIT_S:.0f} s"
+    return called.stdout, (called.stderr.strip().splitlines() or ["no words"])[-1] if called.returncode else ""
+
+
+def times() -> tuple[dict[str, dict[str, float]], list[str]]:
+    """Of each kernel what each tool says, the median of its rounds; and what was left out."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "nvbench.json"
+        said, wrong = told("times", str(out))
+        lines = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+        names = list(dict.fromkeys(line["kernel"] for line in lines))
+        lines += list(of_nvbench(out.read_text(), names)) if out.exists() else []
+    rounds: dict[str, dict[str, list[float]]] = {name: {} for name in names}
+    for line in lines:
+        for tool, value in line.items():
+            if tool not in ("kernel", AXIS):
+                rounds[line["kernel"]].setdefault(tool, []).append(value)
+    notes = [f"the comparison failed: {wrong}"] if wrong else []
+    for package, column in (("cuda.bench", "nvbench cold"), ("triton", "do_bench")):
+        if not installed(package):
+            notes.append(f"{package} is not installed")
+        elif not all(column in tools for tools in rounds.values()):
+            notes.append(f"{package} gave no {column} for some kernel")
+    return {name: {tool: median(values) for tool, values in tools.items()} for name, tools in rounds.items()}, notes
+
+
+def launches(counter: str) -> dict[str, int] | str:
+    """What CUPTI or PyTorch's profiler counts of each kernel; or why it does not."""
+    said, wrong = told(counter)
+    try:
+        counted: dict[str, int] | str = json.loads(said.splitlines()[-1])
     except (IndexError, ValueError):
-        return f"counting failed: {(told.stderr.strip().splitlines() or ['no words'])[-1]}"
-    assert isinstance(counted, str) or set(counted) == set(calls)
+        return f"{counter}: {wrong}"
     return counted
 
 
-def count() -> None:
-    """The other process."""
-    from gradmark.measure.worker.device.cuda import CudaTimer
+def compared(tools: dict[str, float]) -> tuple[dict[str, float], list[bool], list[str]]:
+    """Of one kernel: our times by those of others, whether they agree, and what is not judged, with the reason.
 
-    timer, counted = CudaTimer(), {}
-    for name, call in kernels().items():
-        call()
-        found = timer.count(call)
-        if isinstance(found, str):
-            print(json.dumps(found))
-            return
-        counted[name] = found.kernels + found.copies  # a copy on the device is a kernel or not, as PyTorch likes
-    print(json.dumps(counted))
+    Cold means what it means to nvbench. Where nvbench and `do_bench` contradict each other, we agree with nvbench.
+    """
+    pairs, kept, notes = {}, [], []
+    for own, other in (("cold", "nvbench cold"), ("cold", "do_bench"), ("hot", "nvbench hot")):
+        if other not in tools:
+            continue
+        pairs[f"{own} / {other}"] = tools[own] / tools[other]
+        if other == "do_bench" and not near(tools.get("nvbench cold", tools[other]), tools[other]):
+            notes.append(f"do_bench is {tools[other] / tools['nvbench cold']:.2f} × nvbench")
+        elif own == "hot" and tools["host"] >= tools["hot"]:
+            notes.append("hot is the host's time")
+        else:
+            kept.append(near(tools[own], tools[other]))
+    return pairs, kept, notes
 
 
-def by_profiler(call: Callable[[], Any]) -> int:
-    """Kernels and copies that PyTorch's own profiler sees."""
-    import torch
-    from torch.profiler import ProfilerActivity, profile
-
-    with profile(activities=[ProfilerActivity.CUDA]) as profiled:
-        call()
-        torch.cuda.synchronize()
-    events = [event for event in profiled.events() if "CUDA" in str(event.device_type)]
-    return len(events)
+def near(one: float, other: float) -> bool:
+    """Whether two times are the same."""
+    return abs(one / other - 1.0) <= PROMISED
 
 
 def agreement() -> tuple[list[dict[str, Any]], list[str], bool | None]:
     """The table, what was left out, and whether the promise is kept: None if there was nothing to compare with."""
     if not installed("torch"):
         return [], ["agreement needs PyTorch with CUDA"], None
-    calls = kernels()
-    others, counted = by_nvbench(calls), launches(calls)
-    notes = [text for text in (others, counted) if isinstance(text, str)]
-    if not installed("triton"):
-        notes.append("triton is not installed")
-    table, ratios, same = [], [], []
-    for name, call in calls.items():
-        cold, hot = ours(call)
-        line: dict[str, Any] = {"kernel": name, "cold": cold, "hot": hot}
-        if isinstance(others, dict) and name in others:
-            line["nvbench cold"], line["nvbench hot"] = others[name]
-            ratios += [cold / others[name][0], hot / others[name][1]]
-        if installed("triton"):
-            line["do_bench"] = by_triton(call)
-            ratios.append(cold / line["do_bench"])
-        if isinstance(counted, dict):
-            line["launches"], line["torch.profiler"] = counted[name], by_profiler(call)
-            same.append(line["launches"] == line["torch.profiler"])
+    measured, notes = times()
+    with ThreadPoolExecutor(2) as both:  # nothing is timed
+        counts = dict(zip(COUNTERS, both.map(launches, COUNTERS), strict=True))
+    notes += [words for words in counts.values() if isinstance(words, str)]
+    table: list[dict[str, Any]] = []
+    kept = []
+    for name, tools in measured.items():
+        pairs, judged, unjudged = compared(tools)
+        line: dict[str, Any] = {"kernel": name, **{column: tools[column] for column in COLUMNS if column in tools}}
+        line |= pairs | {counter: known[name] for counter, known in counts.items() if not isinstance(known, str)}
+        kept += judged + ([line["launches"] == line["profiler"]] if set(COUNTERS) <= set(line) else [])
+        notes += [f"not judged, {name}: {words}" for words in unjudged]
         table.append(line)
-    if not ratios and not same:
-        return table, notes, None
-    return table, notes, all(abs(ratio - 1.0) <= PROMISED for ratio in ratios) and all(same)
+    return table, notes, all(kept) if kept else None
 
 
 # --- rows and run
@@ -222,7 +151,6 @@ def agreement() -> tuple[list[dict[str, Any]], list[str], bool | None]:
 
 def rows(engines: list[str], names: list[str]) -> tuple[list[dict[str, Any]], list[str], bool | None]:
     """Every engine in a process of its own, one after the other; gradients are compared with PyTorch's in float64."""
-    sys.path.insert(0, str(HERE))
     from gpu_rows import REFERENCE, error
 
     notes, lines = [], []
@@ -253,18 +181,17 @@ def rows(engines: list[str], names: list[str]) -> tuple[list[dict[str, Any]], li
     return table, notes, not wrong if table else None
 
 
-def run(engines: list[str]) -> tuple[list[dict[str, Any]], list[str], bool | None]:
-    """`gradmark run` on the device: how long it takes, and its table."""
+def run(engines: list[str], store: Path | None) -> tuple[list[dict[str, Any]], list[str], bool | None]:
+    """`gradmark run` on the device: its table, and how long it takes. Without a store the run goes where runs go."""
     there = [engine for engine in engines if installed(PACKAGES[engine])]
     command = [sys.executable, "-c", GRADMARK, "run", *WORKLOADS, "--device", "cuda"]
     command += [word for engine in there for word in ("-e", engine)]
+    command += [] if store is None else ["--store", str(store)]
     begun = time.perf_counter()
-    told = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "200"})
+    code = subprocess.run(command, check=False, env={**os.environ, "COLUMNS": "200"}).returncode
     taken_s = time.perf_counter() - begun
-    print(told.stdout)
-    print(told.stderr[-2000:], file=sys.stderr)
-    line = {"workloads": len(WORKLOADS), "engines": len(there), "seconds": taken_s, "exit code": told.returncode}
-    return [line], [], taken_s <= MOST_S and told.returncode == 0
+    line = {"rows": len(WORKLOADS), "engines": len(there), "seconds": taken_s, "exit code": code}
+    return [line], [], taken_s <= MOST_S and code == 0
 
 
 # --- what is said
@@ -287,12 +214,6 @@ def printed(table: list[dict[str, Any]]) -> None:
 
 def main() -> int:
     """All parts, or some."""
-    if "--nvbench" in sys.argv:
-        run_nvbench([word for word in sys.argv[1:] if word != "--nvbench"])
-        return 0
-    if "--count" in sys.argv:
-        count()
-        return 0
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=PARTS, action="append", help="only this part; repeatable")
     parser.add_argument("-e", "--engine", choices=ENGINES, action="append", help="only this engine; repeatable")
@@ -312,10 +233,10 @@ def main() -> int:
         elif part == "rows":
             table, notes, good = rows(engines, given.k)
         else:
-            table, notes, good = run(engines)
+            table, notes, good = run(engines, given.out)
         printed(table)
         for note in notes:
-            print(f"left out: {note}")
+            print(note if note.startswith("not judged") else f"left out: {note}")
         print({True: "kept", False: "NOT KEPT", None: "nothing to compare with"}[good], flush=True)
         kept.append(good)
         if given.out is not None:

@@ -3,6 +3,7 @@
     python docs/results.py          # measures everything; a quarter of an hour on a calm machine with two cores
     python docs/results.py --short  # few rows and few processes
     python docs/results.py --reuse  # measures nothing that is kept already; with --short too, of those runs
+    python docs/results.py --gpu RUN.jsonl  # only the section of a GPU, from a run that was measured where there is one
 
 Runs are kept in build/results. In: the pages, with markers. Out: the same pages; what is between markers is made anew.
 """
@@ -24,8 +25,9 @@ from gradmark.records.metric import metric
 from gradmark.report.escaping.markdown import text as plain
 from gradmark.report.model import sides
 from gradmark.report.model.characters import listed, plural
+from gradmark.report.model.columns import cells, columns
 from gradmark.report.model.operators import operator_tables
-from gradmark.report.model.rows import WORDS
+from gradmark.report.model.rows import WORDS, rows
 from gradmark.store.folder import FolderStore
 
 ROOT = Path(__file__).parents[1]
@@ -43,6 +45,9 @@ SHORT = {
     "operations": "ops scalar --processes 4",
     "scaling": "scale poly --processes 4",
 }
+# Made of a run on another machine, and left as it is by all other commands.
+OF_GPU = re.compile(r"(<!-- gpu results -->\n).*?(<!-- end of gpu results -->)", re.DOTALL)
+GPU_COLUMNS = ("total", "cold", "hot", "kernels", "busy", "bytes_of_roof", "flops_of_roof")
 # The row whose answer the README quotes, and those of its table.
 QUOTED = "poly/n=1000"
 README_ROWS = [QUOTED, "tree/depth=10", "softplus/n=10000", "logsumexp/n=256", "mlp_step/batch=8/width=32"]
@@ -59,7 +64,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Write docs/results.md and the figures of the README.")
     parser.add_argument("--short", action="store_true", help="few rows and few processes")
     parser.add_argument("--reuse", action="store_true", help="use the runs in build/results, where they are kept")
+    parser.add_argument("--gpu", type=Path, metavar="RUN", help="a run file; makes the section of a GPU, and no other")
     given = parser.parse_args(arguments)
+    if given.gpu is not None:
+        table_of_gpu = on_gpu(FolderStore(given.gpu.parent).load(str(given.gpu)))
+        page = PAGES[0].read_text(encoding="utf-8")
+        PAGES[0].write_text(OF_GPU.sub(lambda match: f"{match[1]}{table_of_gpu}{match[2]}", page), encoding="utf-8")
+        return
     commands = SHORT if given.short else COMMANDS
     store = FolderStore(KEPT)
     runs = {name: measured(store, command, reuse=given.reuse) for name, command in commands.items()}
@@ -124,6 +135,17 @@ def blocks(runs: Mapping[str, Run], commands: Mapping[str, str]) -> dict[str, st
         "scaling": scaling(runs["scaling"]),
         "few": few(overview),
     }
+
+
+def on_gpu(run: Run) -> str:
+    """A line for each row, with what tells a device's times apart."""
+    here, shown = run.environment, rows(run)
+    heads = [column for column in columns(shown) if column.key in GPU_COLUMNS]
+    lines = [(f"{row.cell.task} on {row.engine}", [*cells(row, heads).values()]) for row in shown]
+    command = shlex.join(["gradmark", run.verb, *without_store(run.arguments)])
+    made = f"{run.started[:10]}, {listed(here.gpus)}, {here.cpu}, {plural(here.cores, 'core')}: `{command}`"
+    versions = ", ".join(f"{name} {here.packages[name]}" for name in ("torch", "jax") if name in here.packages)
+    return f"{made} ({versions}).\n\n{table('row', [column.title for column in heads], lines)}"
 
 
 def headline(placed: Mapping[str, Sequence[Standing]]) -> str:

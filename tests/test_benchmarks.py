@@ -417,6 +417,36 @@ def test_without_a_device_the_gpu_script_says_so():
     assert "Nothing was measured." in called.stdout
 
 
+def test_a_stopwatch_is_judged_by_nvbench_where_tools_contradict_each_other(script):
+    compared = script("gpu").compared
+    tools = {"cold": 10.0, "hot": 9.0, "host": 5.0, "nvbench cold": 10.4, "nvbench hot": 9.0, "do_bench": 10.5}
+    assert compared(tools)[1:] == ([True, True, True], [])
+    assert compared(tools | {"nvbench cold": 9.4})[1] == [False, True]
+    apart = compared(tools | {"do_bench": 12.0})
+    assert apart[1:] == ([True, True], ["do_bench is 1.15 × nvbench"])
+    assert apart[0]["cold / do_bench"] == 10.0 / 12.0
+    assert compared(tools | {"host": 9.0})[1:] == ([True, True], ["hot is the host's time"])
+    alone = {name: ns for name, ns in tools.items() if not name.startswith("nvbench")}
+    assert compared(alone | {"do_bench": 12.0})[1:] == ([False], [])
+
+
+def test_the_file_of_nvbench_is_read(script):
+    import json
+
+    def summary(tag, value):
+        return {"tag": tag, "data": [{"name": "hint", "value": "duration"}, {"name": "value", "value": value}]}
+
+    told = [("nv/cold/time/gpu/mean", "3e-6"), ("nv/cold/time/gpu/median", "2e-6"), ("nv/batch/time/gpu/mean", "1e-6"),
+            ("nv/cold/time/cpu/median", "9e-6")]  # fmt: skip
+    state = {"axis_values": [{"name": "round", "value": "4"}], "summaries": [summary(*one) for one in told]}
+    skipped = {"axis_values": [{"name": "round", "value": "5"}], "summaries": None}
+    text = json.dumps({"benchmarks": [{"name": "tanh_4M", "states": [state, skipped]}]})
+    assert list(script("gpu_agreement").of_nvbench(text, ["tanh 4M"])) == [
+        {"kernel": "tanh 4M", "round": 4, "nvbench cold": 2.0, "nvbench hot": 1.0},
+        {"kernel": "tanh 4M", "round": 5},
+    ]
+
+
 @pytest.mark.peers("torch")
 def test_the_rows_of_the_gpu_script_have_the_gradients_of_pytorch(script):
     import dataclasses

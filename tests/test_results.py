@@ -4,8 +4,12 @@ import importlib.util
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from gradmark.measure.orchestrator import Orchestrator, begin
+from gradmark.measure.plan import Plan
+from gradmark.records import Cell, Settings
 from gradmark.store.folder import FolderStore
 
 ROOT = Path(__file__).parents[1]
@@ -66,6 +70,22 @@ def test_what_is_between_markers_is_made_anew(results):
 def test_an_unknown_marker_is_an_error(results):
     with pytest.raises(SystemExit, match="no results are called 'fwe'; choose from: few"):
         results.filled("<!-- results: fwe -->\n<!-- end of results -->\n", {"few": ""})
+
+
+@pytest.mark.slow
+def test_rows_of_a_device_are_a_table(results):
+    cell = Cell(engine="gradmark.engines.virtual:Virtual", workload="poly", suite="scalar", params={"n": 10},
+                device="virtual")  # fmt: skip
+    settings = Settings(device_processes=1, blocks=4, pin=False)
+    begun = begin(Plan(verb="run", cells=[cell], settings=settings, arguments=["poly", "--store", "x"]))
+    here = msgspec.structs.replace(begun.environment, gpus=["one of known costs"], packages={"torch": "2"})
+    with Orchestrator(msgspec.structs.replace(begun, environment=here), lambda _event: None) as orchestrator:
+        page = results.on_gpu(orchestrator.carry_out())
+    assert "one of known costs" in page
+    assert ": `gradmark run poly` (torch 2).\n\n| row | total | cold | hot | launches | busy |\n" in page
+    assert page.endswith("| poly/n=10 on gradmark.engines.virtual:Virtual | 240 µs | 240 µs | 195 µs | 9 | 100 % |\n")
+    whole = "a\n<!-- gpu results -->\nold\n<!-- end of gpu results -->\nb\n"
+    assert results.OF_GPU.sub(lambda match: f"{match[1]}new\n{match[2]}", whole) == whole.replace("old", "new")
 
 
 def test_a_row_that_is_not_settled_is_nobodys(results, standing):

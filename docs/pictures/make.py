@@ -1,8 +1,12 @@
 """Makes the pictures of the documentation: screenshots of the real page of a real run, in the system's Chromium.
 
+    python docs/pictures/make.py                  the page of a run on this machine
+    python docs/pictures/make.py --gpu RUN.jsonl  the page of a run on a GPU, from its file
+
 The run is measured once, in some minutes, and kept under build/pictures; delete that folder to measure again.
 """
 
+import argparse
 import shutil
 import subprocess
 import sys
@@ -24,6 +28,8 @@ PICTURES = {
     "samples-dark": (1000, "dark", "samples"),
     "narrow": (400, "light", ""),
 }
+# Of a run on a GPU.
+GPU_PICTURES = {"gpu-table": (1360, "light", "table"), "gpu-roofline": (1280, "light", "roofline")}
 
 
 def _gradmark(*arguments: str | Path) -> None:
@@ -31,23 +37,32 @@ def _gradmark(*arguments: str | Path) -> None:
     subprocess.run([sys.executable, "-m", "gradmark.commands.main", *map(str, arguments)], check=True, cwd=STORE)
 
 
+def _measured() -> list[Path]:
+    """The files of the runs on this machine; measured now, if there are none."""
+    if not list(STORE.glob("*.jsonl")):
+        engines = [word for engine in ENGINES for word in ("-e", engine)]
+        _gradmark("run", *WORKLOADS, *engines, "--processes", "4", "--store", STORE)
+        _gradmark("ops", "scalar", "--processes", "3", "--store", STORE)
+    return sorted(STORE.glob("*.jsonl"))
+
+
 def main() -> None:
-    """Measures if need be, makes the page, takes the pictures."""
+    """Makes the page of a run, measured if need be, and takes the pictures."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None:
         sys.exit("pictures need a Chromium: apt-get install chromium")
     from playwright.sync_api import sync_playwright
 
+    parser = argparse.ArgumentParser(description="Take the pictures of the documentation.")
+    parser.add_argument("--gpu", type=Path, metavar="RUN", help="the file of a run on a GPU")
+    given = parser.parse_args()
     STORE.mkdir(parents=True, exist_ok=True)
-    if not list(STORE.glob("*.jsonl")):
-        engines = [word for engine in ENGINES for word in ("-e", engine)]
-        _gradmark("run", *WORKLOADS, *engines, "--processes", "4", "--store", STORE)
-        _gradmark("ops", "scalar", "--processes", "3", "--store", STORE)
+    pictures = PICTURES if given.gpu is None else GPU_PICTURES
     page_file = STORE / "report.html"
-    _gradmark("report", *sorted(STORE.glob("*.jsonl")), "-o", page_file)
+    _gradmark("report", *(_measured() if given.gpu is None else [given.gpu.resolve()]), "-o", page_file)
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        for name, (width, scheme, section) in PICTURES.items():
+        for name, (width, scheme, section) in pictures.items():
             page = browser.new_page(viewport={"width": width, "height": 760}, color_scheme=scheme)
             page.goto(page_file.as_uri())
             page.wait_for_selector("html[data-plots=ready]", state="attached")
@@ -63,7 +78,7 @@ def main() -> None:
                 page.screenshot(path=path)
             page.close()
         browser.close()
-    print(f"{len(PICTURES)} pictures in {HERE.relative_to(HERE.parents[1])}")
+    print(f"{len(pictures)} pictures in {HERE.relative_to(HERE.parents[1])}")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,9 @@ FLATTERED = 1.5
 # A copy reads and writes; what only reads is up to a sixth faster (an H200 by its data sheet 4.8 TB/s, of which a copy
 # reaches 4.1). What reads its inputs much faster than that does not read them from memory.
 BEYOND = 1.25
+# A device that works for so much of the time, back to back, does not wait for the host, however long that takes to ask
+# an idle one.
+BUSY = 0.9
 # A part of the samples that is worth a word.
 THROTTLED = 0.05
 # Kernels of an iteration as a multiple of those of forward and backward by themselves.
@@ -26,7 +29,8 @@ def verdicts(measurement: Measurement, numbers: Mapping[str, Number]) -> list[Wa
         return []
     warnings = []
     hot, cold, host = (numbers[name].value if name in numbers else None for name in ("hot", "cold", "host"))
-    if hot is not None and host is not None and SAME * host >= hot:
+    waits = "busy" not in numbers or numbers["busy"].value < BUSY
+    if hot is not None and host is not None and SAME * host >= hot and waits:
         warnings.append(Warning(code=Code.LAUNCH_BOUND, numbers={"host_ns": host, "hot_ns": hot}))
     elif hot is not None and cold is not None and cold > FLATTERED * hot:
         warnings.append(Warning(code=Code.CACHE_FLATTERED, numbers={"hot_ns": hot, "cold_ns": cold}))

@@ -36,6 +36,10 @@ MOST_JITTED, MOST_EAGER = 2500, 50
 MOST_SPLIT = 50
 # Of CUDA, as consumers of DLPack name it.
 LEGACY_STREAM = 1
+# A write to flush the caches: 256 MiB, twice what the largest of them holds (126 MB, a B200). The host takes about as
+# long to ask for a program as such a write takes, so one program writes up to four times as much: with more, the host
+# would come ahead by more, and the memory would be missed.
+FLUSHED_WORDS, MOST_TOGETHER = 64 << 20, 4
 PLANES = ("NCHW", "OIHW", "NCHW")
 
 
@@ -318,8 +322,8 @@ class Latest:
 
     def __init__(self) -> None:
         self.result: Any = None
-        self.one = jnp.zeros(())
-        self._next = jax.jit(lambda x: x + 1)
+        self.one = jnp.zeros((), dtype=jnp.float32)
+        self._write = jax.jit(lambda times, one: jnp.full((times, FLUSHED_WORDS), one), static_argnums=0)
 
     def keep(self, result: Any) -> Any:
         """In place of waiting."""
@@ -339,9 +343,13 @@ class Latest:
         except Exception:  # nothing to hand over, or a runtime that cannot: the host waits, for an empty program too
             self.wait()
 
-    def empty(self) -> None:
-        """A program that does next to nothing."""
-        self.result = self._next(self.one)
+    def flush(self, times: int) -> None:
+        """Writes on XLA's own stream, on which all that is asked for later waits for them."""
+        while times > 0:
+            together = min(times, MOST_TOGETHER)
+            self.result = None  # else its memory is not free for the next
+            self.result = self._write(together, self.one)
+            times -= together
 
 
 def on_device(session: Session, latest: Latest, temporary: Callable[[], int] | None = None) -> Session:
@@ -365,7 +373,7 @@ def on_device(session: Session, latest: Latest, temporary: Callable[[], int] | N
     return replace(
         session,
         synchronize=latest.wait,
-        queue=OwnQueue(latest.join, latest.empty) if session.device_name == "cuda" else None,
+        queue=OwnQueue(latest.join, latest.flush) if session.device_name == "cuda" else None,
         device=counters,
     )
 

@@ -231,13 +231,13 @@ class DeviceTimer(Protocol):
 class OwnQueue:
     """Of an engine that queues its work where nobody else can put a mark.
 
-    join: lets the queue in which marks are put (of CUDA: the legacy default stream) wait for what was asked for last,
-    and does not let the host wait. empty: asks for a program of the same kind that does next to nothing: from the host
-    to the device and back it takes as long as any, and that is taken off.
+    join: lets the queue in which marks are put (of CUDA: the legacy default stream) wait for what was asked for last.
+    flush: queues so many writes, each of more than the device's caches hold, where the engine's work is queued. Neither
+    lets the host wait.
     """
 
     join: Callable[[], None]
-    empty: Callable[[], Any]
+    flush: Callable[[int], None]
 
 
 @dataclass(frozen=True)

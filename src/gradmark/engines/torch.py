@@ -12,7 +12,7 @@ import importlib
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from types import ModuleType
 from typing import Any
 
@@ -33,6 +33,9 @@ from gradmark.workloads.workload import Workload
 # Compiling unrolls a loop over numbers, and copies what several operations share: beyond this many operations it takes
 # minutes, for a function of microseconds.
 MOST_UNROLLED = 16
+# Of one function, for its sizes, with a gradient and without. Beyond PyTorch's own 8 it would run uncompiled, and only
+# a log would say so; beyond this it is an error.
+MOST_COMPILED = 1000
 
 
 def _tensors(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -97,6 +100,7 @@ OTHERS: dict[str, Any] = {
 }
 
 
+@cache  # what is compiled is compiled for this very module
 def operations(kind: str, device: str) -> ModuleType:
     """The vocabulary. What a workload calls a constant is a tensor without a gradient."""
     names = SCALAR_FUNCTIONS if kind == "scalar" else TENSOR_FUNCTIONS
@@ -198,7 +202,7 @@ class Torch:
         def gradients() -> list[Any]:
             """An input that the function does not use has none, which is one of zeros."""
             filled = [0 * leaf.detach() if g is None else g for g, leaf in zip(raw_gradients, wanted, strict=True)]
-            return [g.item() for g in filled] if workload.kind == "scalar" else [g.cpu().numpy() for g in filled]
+            return [g.item() for g in filled] if workload.kind == "scalar" else [on_host(g).numpy() for g in filled]
 
         def tape() -> TapeSize:
             with saved() as kept:
@@ -270,7 +274,18 @@ def _on_device(along: Any, device: str) -> Any:
 def _on_host(computed: Any) -> Any:
     if isinstance(computed, list | tuple):
         return [_on_host(part) for part in computed]
-    return computed.detach().cpu()
+    return on_host(computed.detach())
+
+
+def on_host(tensor: Any) -> Any:
+    """The tensor on the CPU. A view is a view there too: the device makes no array of it, which would be work.
+
+    The gradient of a sum is one number, seen as often as there are entries.
+    """
+    if tensor.is_contiguous():
+        return tensor.cpu()
+    held = tensor.untyped_storage().cpu()
+    return torch.empty(0, dtype=tensor.dtype).set_(held, tensor.storage_offset(), tensor.size(), tensor.stride())
 
 
 @contextlib.contextmanager
@@ -313,6 +328,9 @@ class TorchCompile(Torch):
                 importlib.import_module(module)
         settings = importlib.import_module("torch._functorch.config")
         settings.donated_buffer = False  # type: ignore[attr-defined]  # else a recording can be propagated only once
+        tracing: Any = importlib.import_module("torch._dynamo.config")
+        tracing.recompile_limit = tracing.accumulated_recompile_limit = MOST_COMPILED
+        tracing.fail_on_recompile_limit_hit = True
 
     def capabilities(self) -> Capabilities:
         """As eager."""

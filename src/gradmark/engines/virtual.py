@@ -119,9 +119,9 @@ class VirtualDevice:
         self.now_ns = max(self.now_ns, first, second)
         return second - first
 
-    def flush(self) -> None:
+    def flush(self, *, own: bool = False) -> None:
         """Nothing is warm any more."""
-        self._run(self.flush_ns)
+        self._run(self.flush_ns, own=own)
         self.warm.clear()
 
     def synchronize(self) -> None:

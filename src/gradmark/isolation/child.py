@@ -25,6 +25,7 @@ THREAD_VARIABLES = [
     "MKL_NUM_THREADS",
     "NUMEXPR_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
+    "TORCHINDUCTOR_COMPILE_THREADS",  # else importing it starts a process for each core, which import PyTorch too
 ]
 # Where compilers keep what another process may find: its first call would not show what compiling takes.
 CACHES = ("TORCHINDUCTOR_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR")

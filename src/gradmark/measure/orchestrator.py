@@ -148,6 +148,7 @@ class Orchestrator:
         Not settled are, if nobody says otherwise, the cells whose interval is wide. What settled cells did not need of
         their time is left to the others.
         """
+        self._import_ahead()
         self.inspect()
         self.until_s = self._until_s()
         further = self.settings.most_processes > self.settings.processes
@@ -167,6 +168,13 @@ class Orchestrator:
         run = self.run
         usual_clock.learn(run)
         return run
+
+    def _import_ahead(self) -> None:
+        """Beside inspections, of which nothing is timed, engines are imported that will be timed on a device."""
+        engines = {cell.engine: cell for cell in self.cells if not _is_on_cpu(cell)}
+        for number in range(self.settings.device_processes):
+            for cell in engines.values():
+                self.pool.import_ahead(cell, number)
 
     def _until_s(self) -> float:
         """When the time of all cells that work is spent; never, if there is no limit."""
@@ -196,10 +204,10 @@ class Orchestrator:
         groups: dict[tuple[str, ...], list[Cell]] = {}
         # Sizes one after another; all of an engine, if there are engines enough to keep the cores busy with one each.
         one_by_one = self.settings.forked and len({cell.engine for cell in new}) >= environment.cores()
-        for cell in new:  # on a device the rows of an engine share a process
-            together = one_by_one or not _is_on_cpu(cell)
-            where = "" if _is_on_cpu(cell) else cell.device
-            groups.setdefault((cell.engine, cell.side, "" if together else cell.workload, where), []).append(cell)
+        shares = _shares(new)
+        for cell in new:  # on a device the rows of an engine share a process, or a few
+            part = ("" if one_by_one else cell.workload) if _is_on_cpu(cell) else str(shares[cell.workload])
+            groups.setdefault((cell.engine, cell.side, cell.device, part), []).append(cell)
         self.watch(Step("inspection", 0, len(new)))
         number = max((m.inspections for cell in new if (m := self.grown.measurement(cell.id)) is not None), default=0)
         streams = [self._one_after_another(group, failures, number) for group in groups.values()]
@@ -397,6 +405,14 @@ class Orchestrator:
     def _add(self, event: Event) -> None:
         self.keep(event)
         self.grown.add(event)
+
+
+def _shares(cells: Sequence[Cell]) -> dict[str, int]:
+    """Which of an engine's processes inspects a workload on a device: two cores for each process, which import engines
+    and compile."""
+    engines = {cell.engine for cell in cells if not _is_on_cpu(cell)}
+    processes = max(1, environment.cores() // (2 * max(1, len(engines))))
+    return {name: place % processes for place, name in enumerate(dict.fromkeys(cell.workload for cell in cells))}
 
 
 def _is_on_cpu(cell: Cell) -> bool:

@@ -14,8 +14,12 @@ from typing import TypeVar
 from gradmark.measure import environment, nursery, process, resident
 from gradmark.measure.job import Job, Result
 from gradmark.measure.process import Place
-from gradmark.records import Settings
+from gradmark.records import Cell, Settings
 from gradmark.records.cell import USUAL_DEVICE
+
+# Processes that import before their turn leave so many cores to others, and this much memory is there for each: PyTorch
+# takes about 1 GiB when it is imported.
+CORES_OF_OTHERS, BYTES_AHEAD = 4, 4 << 30
 
 T = TypeVar("T")
 _Home = tuple[str, str, int, int]  # engine, kind of job, number of the process, and of the thread if several inspect
@@ -38,8 +42,9 @@ class Pool:
         self.lock = threading.Lock()
         self.cache: tempfile.TemporaryDirectory[str] | None = None  # what compilers keep from process to process
         self.nurseries: dict[_Home, tuple[nursery.Nursery, threading.Lock]] = {}
-        self.residents: dict[tuple[str, str, int], tuple[resident.Resident, threading.Lock]] = {}
+        self.residents: dict[_Home, tuple[resident.Resident, threading.Lock]] = {}
         self.absent: dict[tuple[str, str], Result] = {}
+        self.ahead = min(environment.cores() - CORES_OF_OTHERS, (environment.memory_bytes() or 0) // BYTES_AHEAD)
         self.closed = False
 
     def run(self, job: Job) -> Result:
@@ -117,18 +122,30 @@ class Pool:
             return home.run(job)
 
     def _from_resident(self, job: Job) -> Result:
-        """What is timed has the device to itself: the processes of other engines are ended first."""
-        key = (job.cell.engine, job.kind, job.process)
+        """What is timed has the device to itself: processes that had a job of another engine are ended first."""
+        key = (job.cell.engine, job.kind, job.process, 0 if job.kind == "time" else threading.get_ident())
         with self.lock:
             if job.kind == "time":
-                for other in [known for known in self.residents if known != key]:
+                for other in [known for known, (home, _) in self.residents.items() if known != key and home.asked]:
                     self.residents.pop(other)[0].close()
-            if key not in self.residents:
-                self.cache = self.cache or process.cache()
-                self.residents[key] = (resident.Resident(self.settings, self.cache), threading.Lock())
-            home, alone = self.residents[key]
+            home, alone = self._resident(key)
         with alone:
             return home.run(job)
+
+    def import_ahead(self, cell: Cell, number: int) -> None:
+        """Lets the process that will time a cell on a device in a round import its engine now, as far as there is room.
+
+        That touches no device. Compilers and engines take seconds to import, and each round has processes of its own.
+        """
+        with self.lock:
+            if len(self.residents) < self.ahead and cell.side not in self.places and not self.closed:
+                self._resident((cell.engine, "time", number, 0))[0].started()
+
+    def _resident(self, key: _Home) -> tuple[resident.Resident, threading.Lock]:
+        if key not in self.residents:
+            self.cache = self.cache or process.cache()
+            self.residents[key] = (resident.Resident(key[0], self.settings, self.cache), threading.Lock())
+        return self.residents[key]
 
     def close(self) -> None:
         """Ends everything that still runs; nothing is begun any more."""

@@ -3,7 +3,8 @@
 In: jobs. Out: their results. A context on a GPU takes a second or more, cannot be forked, and compilers and libraries
 choose kernels at first use: so the rows of an engine share a process, and a round has one process for each engine.
 Rows of another round, and what is counted rather than timed, have other processes. One that fails in a row is ended,
-so that no later row meets what it left.
+so that no later row meets what it left. The engine is imported as soon as the process is there, before the first job:
+that touches no device, so that the next process can do it while another one is timed.
 """
 
 import contextlib
@@ -13,12 +14,14 @@ import select
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from subprocess import PIPE
 from typing import IO
 
 import msgspec
 
+from gradmark.engines import discovery
 from gradmark.isolation import inside
 from gradmark.isolation.child import Child, Ended, append, refuse_full, tail
 from gradmark.measure import process
@@ -28,16 +31,22 @@ from gradmark.measure.worker import jobs
 from gradmark.records import Settings, Status
 
 COMMAND = [sys.executable, "-P", "-m", "gradmark.measure.resident"]
+# JAX keeps what took a second to compile. A round needs all of what an earlier one compiled, in a process of its own;
+# what compiling takes is the first call of the inspection.
+KEPT = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
 # After these the process is ended: an error of a kernel, or a lack of memory, stays with a context.
 FATAL: tuple[Status, ...] = ("error", "crash", "timeout", "out-of-memory")
 
 
 class Resident:
-    """The side of the orchestrator: a process that is started with the first job, and again after one that failed."""
+    """The side of the orchestrator: a process that is started with the first job, if not before, and again after one
+    that failed."""
 
-    def __init__(self, settings: Settings, cache: "tempfile.TemporaryDirectory[str]") -> None:
+    def __init__(self, engine: str, settings: Settings, cache: "tempfile.TemporaryDirectory[str]") -> None:
+        self.engine = engine
         self.settings = settings
         self.cache = cache  # what compilers keep from one process to the next
+        self.asked = False  # whether it had a job: from then on it may hold the device
         self.child: Child | None = None
         self.said: IO[bytes] | None = None
         self.closed = False
@@ -45,7 +54,8 @@ class Resident:
 
     def run(self, job: Job) -> Result:
         """A job, in its time; whatever happens to the process is a result."""
-        child, said = self._started()
+        self.asked = True
+        child, said = self.started()
         if child is None or said is None:
             return ENDED
         questions, results = child.process.stdin, child.process.stdout
@@ -72,14 +82,15 @@ class Resident:
             self._end()
         return result
 
-    def _started(self) -> tuple[Child | None, IO[bytes] | None]:
+    def started(self) -> tuple[Child | None, IO[bytes] | None]:
+        """The process, which imports the engine; what it prints."""
         with self.lock:
             if self.child is None and not self.closed:
                 self.said = tempfile.TemporaryFile()  # noqa: SIM115  as long as the process
                 append(self.said)
                 self.child = Child(
-                    [*COMMAND, str(self.settings.memory_limit_bytes)],
-                    process.environment(self.settings.threads, self.cache.name),
+                    [*COMMAND, self.engine, str(self.settings.memory_limit_bytes)],
+                    process.environment(self.settings.threads, self.cache.name) | KEPT,
                     stdin=PIPE,
                     stdout=PIPE,
                     stderr=self.said,
@@ -101,19 +112,16 @@ class Resident:
             said.close()
 
 
-def serve(memory_limit_bytes: int, run: Callable[[Job], Result] = jobs.run) -> None:
+def serve(engine: str, memory_limit_bytes: int, run: Callable[[Job], Result] = jobs.run) -> None:
     """The process itself: jobs from standard input, results to standard output, a line each."""
     requests, answers = inside.private_streams()
     inside.adopt_orphans()
     inside.limit_memory(memory_limit_bytes)
-    imported: dict[str, float] = {}  # what importing each engine took, when it was
+    import_ns = _import_ns(engine)
     for line in requests:
         job = msgspec.json.decode(line, type=Job)
         jobs.limit(job)
-        name = job.cell.engine
-        result = run(msgspec.structs.replace(job, import_ns=imported.get(name)))
-        if result.sample is not None:
-            imported.setdefault(name, result.sample.once_ns["import"])
+        result = run(msgspec.structs.replace(job, import_ns=import_ns))
         answers.write(msgspec.json.encode(result) + b"\n")
         answers.flush()
         gc.collect()
@@ -121,5 +129,15 @@ def serve(memory_limit_bytes: int, run: Callable[[Job], Result] = jobs.run) -> N
     os._exit(0)  # libraries of a device take a second to take leave
 
 
+def _import_ns(engine: str) -> float:
+    """What importing it takes; jobs do not import it again."""
+    begin_ns = time.perf_counter_ns()
+    with contextlib.suppress(Exception, SystemExit):  # a job will find the same, and say it
+        path = discovery.path_of(engine)
+        begin_ns = time.perf_counter_ns()
+        discovery.load(engine, path)
+    return float(time.perf_counter_ns() - begin_ns)
+
+
 if __name__ == "__main__":
-    serve(int(sys.argv[1]))
+    serve(sys.argv[1], int(sys.argv[2]))

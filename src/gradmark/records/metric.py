@@ -380,10 +380,6 @@ REGISTRY: tuple[Metric, ...] = (
         "host", "until the calls of an iteration return, while the device is still at work", 2,
         "nobody knows this device's clock",
     ),
-    device_phase(
-        "replayed", "an iteration as a graph that the device replays, its caches flushed before", 4,
-        "the engine cannot capture an iteration as a graph",
-    ),
     Metric(
         "kernels", "launches", "count", "kernels that an iteration launches", *_of_device("kernels"),
         of_device=True, rank=3, plural=True, part="device_work",
@@ -391,6 +387,10 @@ REGISTRY: tuple[Metric, ...] = (
     Metric(
         "busy", "busy", "part", "of the time of an iteration, back to back, the part in which the device works", _busy,
         _uncounted, better="higher", of_device=True, rank=3,
+    ),
+    device_phase(
+        "replayed", "an iteration as a graph that the device replays, its caches flushed before", 4,
+        "the engine cannot capture an iteration as a graph",
     ),
     Metric(
         "copies", "copies", "count", "copies of memory in an iteration, on the device or between it and the host",

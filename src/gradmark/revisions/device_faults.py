@@ -83,10 +83,10 @@ class Unflushed(VirtualDevice):
 
     copied_per_s = 1e9
 
-    def flush(self) -> None:
+    def flush(self, *, own: bool = False) -> None:
         """Writes elsewhere."""
         warm = set(self.warm)
-        super().flush()
+        super().flush(own=own)
         self.warm = warm
 
 

@@ -31,6 +31,8 @@ def codes(measurement):
         ({}, []),
         ({"host": 9e4}, [Code.LAUNCH_BOUND]),
         ({"host": 8.5e4}, []),
+        ({"host": 9e4, "work": DeviceWork(busy_ns=8e4)}, [Code.LAUNCH_BOUND]),
+        ({"host": 9e4, "work": DeviceWork(busy_ns=8.2e4)}, []),  # the device is at work, whatever the host takes
         ({"hot": 6e4}, [Code.CACHE_FLATTERED]),
         ({"hot": 7e4}, []),
         ({"hot": 6e4, "host": 6e4}, [Code.LAUNCH_BOUND]),  # which explains the other

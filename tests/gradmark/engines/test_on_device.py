@@ -103,21 +103,60 @@ def test_jax_on_a_device_does_not_wait_in_its_calls(monkeypatch):
     real = adapter.jax.block_until_ready
     monkeypatch.setattr(adapter.jax, "block_until_ready", lambda x: waited.append(x) or real(x))
     workload, inputs = matmul()
-    session = adapter.Jax().prepare(workload, inputs, {"n": 4}, device="cuda")
-    assert session.queue is None  # its arrays say that they are on the CPU, whatever was planned
-    assert session.device_name == "cpu"
-    session.forward()
-    session.backward()
-    session.total()
-    assert waited == []
-    session.synchronize()
+    with adapter.jax.default_device(adapter.jax.devices("cpu")[0]):
+        session = adapter.Jax().prepare(workload, inputs, {"n": 4}, device="cuda")
+        assert session.queue is None  # its arrays say that they are on the CPU, whatever was planned
+        assert session.device_name == "cpu"
+        session.forward()
+        session.backward()
+        session.total()
+        assert waited == []
+        session.synchronize()
     assert len(waited) == 1
     for found, right in zip(session.gradients(), workload.gradient(*inputs), strict=True):
         np.testing.assert_allclose(found, right, rtol=1e-6)
     latest = adapter.Latest()
     latest.join()  # nothing was asked for yet
-    latest.empty()
+    monkeypatch.setattr(adapter, "FLUSHED_WORDS", 8)
+    latest.flush(2 * adapter.MOST_TOGETHER + 1)
     latest.join()
     latest.wait()
-    assert float(latest.result) == 1.0
+    assert latest.result.shape == (1, 8)
     assert adapter.temporary_bytes(adapter.jax.jit(lambda x: x @ x), [adapter.jnp.ones((4, 4))]) >= 0
+
+
+@pytest.mark.peers("torch")
+def test_a_view_of_pytorch_is_read_as_a_view():
+    """On a GPU a kernel would make an array of it, which takes longer than the work whose result it is."""
+    import torch
+
+    from gradmark.engines.torch import on_host
+
+    one = on_host(torch.ones(1).expand(3, 4))
+    assert (one.numpy().tolist(), one.stride(), one.untyped_storage().nbytes()) == ([[1.0] * 4] * 3, (0, 0), 4)
+    part = torch.arange(12.0).reshape(3, 4).T[1:, ::2]
+    assert on_host(part).numpy().tolist() == part.tolist()
+
+
+@pytest.mark.peers("torch")
+def test_every_size_of_a_function_is_compiled(monkeypatch):
+    """PyTorch compiles a function for eight sizes and runs it as it is for others, unless it is told otherwise."""
+    import torch
+
+    from gradmark.engines import torch as adapter
+
+    compiled = []
+
+    def noted(graph, _inputs):
+        compiled.append(graph)
+        return graph.forward
+
+    real = torch.compile
+    monkeypatch.setattr(adapter.torch, "compile", lambda f, dynamic: real(f, dynamic=dynamic, backend=noted))
+    engine = adapter.TorchCompile()
+    (found,) = select(["softplus"])
+    for n in range(2, 14):
+        for _ in range(2):  # a second session has nothing to compile
+            session = engine.prepare(found, found.draw(0, {"n": n}, "float32"), {"n": n})
+            session.total()
+        assert len(compiled) == n - 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gradmark.measure.job import Job
-from gradmark.measure.orchestrator import Orchestrator, begin
+from gradmark.measure.orchestrator import Orchestrator, _shares, begin
 from gradmark.measure.plan import Plan
 from gradmark.measure.pool import Pool
 from gradmark.records import Cell, Settings
@@ -64,6 +64,35 @@ def test_what_is_timed_has_the_device_to_itself(pool):
 def test_importing_is_paid_once(pool):
     first, second = (pool.run(job(cell("Resident", n=n), kind="time")).sample for n in (10, 100))
     assert first.once_ns["import"] == second.once_ns["import"] > 0
+
+
+def test_the_next_process_imports_its_engine_beside_others(pool):
+    pool.ahead = 2
+    for number in range(3):
+        pool.import_ahead(cell("Another", n=10), number)
+    assert sorted(pool.residents) == [("faults.device_engines:Another", "time", number, 0) for number in (0, 1)]
+    waiting = pool.residents["faults.device_engines:Another", "time", 0, 0][0].child
+    pool.run(job(cell("Resident", n=10), kind="time"))
+    assert waiting.process.returncode is None  # it has the device no more than a process that was not begun
+    timed = pool.run(job(cell("Another", n=10), kind="time"))
+    assert timed.sample.once_ns["import"] > 0
+    assert pool.residents["faults.device_engines:Another", "time", 0, 0][0].child is waiting
+
+
+def test_where_cores_are_few_nothing_is_imported_ahead(monkeypatch):
+    monkeypatch.setattr("gradmark.measure.pool.environment.cores", lambda: 4)
+    few = Pool(QUICK)
+    few.import_ahead(cell("Another", n=10), 0)
+    assert few.residents == {}
+
+
+@pytest.mark.parametrize(
+    ("cores", "engines", "parts"), [(2, 1, [0, 0, 0]), (4, 1, [0, 1, 0]), (16, 4, [0, 1, 0]), (16, 2, [0, 1, 2])]
+)
+def test_workloads_are_inspected_in_as_many_processes_as_there_are_cores_for(monkeypatch, cores, engines, parts):
+    monkeypatch.setattr("gradmark.measure.orchestrator.environment.cores", lambda: cores)
+    cells = [cell(f"E{k}", name) for name in ("poly", "shared", "chain") for k in range(engines)]
+    assert list(_shares([*cells, Cell(engine="null", workload="expression", suite="scalar")]).values())[:3] == parts
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,8 @@ LEAK_LIMIT_BYTES = 1.0
 CALM_ENOUGH, HARDLY_CALM = 0.995, 0.2
 # By how much a run's clock must differ from the usual one to be worth a word: rows repeat within as much at best.
 CLOCK_WORTH_A_WORD = 0.01
+# Verdicts that many rows on a device share: said of the row with the largest ratio of these times.
+GRADES = {Code.LAUNCH_BOUND: ("host_ns", "hot_ns"), Code.CACHE_FLATTERED: ("cold_ns", "hot_ns")}
 # A variant of an engine is named after it; nothing else says that they belong together.
 FRESH = ":fresh"
 # The engines that evaluate a function of each kind on plain numbers.
@@ -262,12 +264,23 @@ def _uncounted(fine: list[Row]) -> Iterator[Note]:
 
 def _other_warnings(shown: list[Row]) -> Iterator[Note]:
     places: dict[str, list[str]] = {}
+    graded: dict[Code, list[tuple[float, Row, str]]] = {}
     for row in shown:
         for warning in row.warnings:
-            if warning.code not in (Code.UNSTEADY, Code.NEVER_CALM):  # said above, once for all rows
-                places.setdefault(one_line(sentence(warning)), []).append(row.place)
+            if warning.code in (Code.UNSTEADY, Code.NEVER_CALM):  # said above, once for all rows
+                continue
+            text = one_line(sentence(warning))
+            if warning.code in GRADES:
+                longer, shorter = (warning.numbers[name] for name in GRADES[warning.code])
+                graded.setdefault(warning.code, []).append((longer / shorter, row, text))
+            else:
+                places.setdefault(text, []).append(row.place)
     for text, where in places.items():
         yield _warning(f"{some(where)}: {text}")
+    for members in graded.values():
+        worst, *others = [(row.place, text) for _, row, text in sorted(members, key=lambda one: -one[0])]
+        rest = f" The same of {plural(len(others), 'row')}: {some([place for place, _ in others])}." if others else ""
+        yield _warning(f"{worst[0]}: {worst[1]}{rest}")
 
 
 def unfinished(run: Run) -> Iterator[Note]:

@@ -158,7 +158,8 @@ def _facts(material: Material) -> Iterator[tuple[str, str]]:
     yield "run", run.id if len(material.runs) == 1 else f"{run.id}, the newest of {len(material.runs)}"
     yield "started", run.started.replace("T", " ")[:16] + " UTC"
     memory = units.size(environment.memory_bytes) if environment.memory_bytes else "memory unknown"
-    yield "machine", f"{one_line(environment.cpu)}, {environment.cores} cores, {memory}"
+    processors = [f"{environment.cpu}, {environment.cores} cores, {memory}", *environment.gpus]
+    yield "machine", one_line("; ".join(processors))
     yield "system", one_line(f"{environment.os}, {environment.python}")
     yield "commit", one_line(", ".join(material.commits))
     counts = sorted({len(m.samples) for m in run.measurements if m.samples}) or [settings.processes]

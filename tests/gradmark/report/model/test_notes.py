@@ -369,6 +369,21 @@ def test_other_warnings_are_said_once_with_their_rows(make: Any) -> None:
     ]
 
 
+def test_a_verdict_of_many_rows_is_said_of_the_worst_of_them(make: Any) -> None:
+    def bound(host_ns: float) -> Warning:
+        return Warning(code=Code.LAUNCH_BOUND, numbers={"host_ns": host_ns, "hot_ns": 1e5})
+
+    run = make.run(*(make.measurement(make.cell(n=n), warnings=[bound(n * 1e4)]) for n in (10, 100, 1000)))
+    assert said(run) == [
+        (
+            "warning",
+            "poly/n=1000 on tapegrad: Launch-bound: the host takes 10.0 ms to ask for an iteration, which the device, "
+            "back to back, finishes every 100 µs. Fewer and larger kernels, or a captured graph, would make it faster; "
+            "faster kernels would not. The same of 2 rows: poly/n=100 on tapegrad, poly/n=10 on tapegrad.",
+        )
+    ]
+
+
 def test_what_an_interrupted_run_has_not(make: Any) -> None:
     three = Settings(processes=3)
     planned = [make.cell(n=n) for n in (10, 100, 1000, 10_000, 100_000)]

@@ -116,7 +116,7 @@ class CudaTimer:
         return bool(code == 0)
 
     def elapsed_ns(self, first: Event, second: Event) -> float:
-        """The driver counts in steps of half a microsecond."""
+        """CUDA promises steps of half a microsecond; an H200 counts in steps of 32 ns."""
         milliseconds = ctypes.c_float()
         for mark in (first, second):
             self.driver.checked("cuEventSynchronize", mark.handle)

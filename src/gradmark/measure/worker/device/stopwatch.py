@@ -1,9 +1,10 @@
 """The stopwatch: how long a device works on calls, with cold caches and back to back, and how long the host asks.
 
-In: a timer and calls. Out: samples of one call each, with the device's clock around them. As nvbench and triton's
-`do_bench` do it: the caches are flushed by a long write, behind which the host queues the work while the device is
-still writing. So what is timed is the device at work, not the host that is slow to ask. That the host was ahead is seen
-for each sample: the mark before the work was not reached when the last call had returned.
+In: a timer and calls. Out: samples of one call each, with the device's clock around them. The caches are flushed by a
+long write, behind which the host queues the work while the device is still writing. So what is timed is the device at
+work, not the host that is slow to ask. That the host was ahead is seen for each sample: the mark before the work was
+not reached when the last call had returned. nvbench means the same by *cold*: one sample at a time is queued. triton's
+`do_bench` queues sample behind sample, and reads about a microsecond more.
 """
 
 import math
@@ -24,6 +25,8 @@ SAMPLES_PER_LOOK = 8
 HOT_BLOCK_NS = 5e6
 # Calls whose work leaves no trace on the device would else be repeated without end.
 MOST_IN_A_ROW = 20_000
+# The first call of a phase compiles, and takes memory that the second one finds.
+REHEARSALS = 2
 # Empty calls, of which the fastest is what the host's clock and loop take themselves.
 EMPTY_CALLS = 20
 
@@ -55,54 +58,48 @@ class Stopwatch:
         self.flushes = 1
         self.late_ns = 0.0  # of the last sample
         self.was_ahead = False  # the host, in the last sample
-        self.host_empty_ns = self.device_empty_ns = 0.0
+        self.host_empty_ns = 0.0
         empty = [self._once((nothing,), nothing) for _ in range(EMPTY_CALLS)]
-        self.host_empty_ns = min(host for _, host, _ in empty)
-        if queue is not None:
-            queue.empty()  # the first call compiles
-            self.device_empty_ns = min(self._once((queue.empty,), nothing)[0] for _ in range(EMPTY_CALLS))
+        self.host_empty_ns = min(host for _, host in empty)
 
     def cold(self, calls: Sequence[Call], before: Call, least: int, most: int, seconds: float) -> Samples:
         """Single calls, each behind flushed caches: so many, and more while there is time."""
         samples, timer = Samples(), self.timer
+        for _ in repeat(None, REHEARSALS):
+            self._once(calls, before)
         until_ns = timer.host_ns() + 1e9 * seconds
-        clock = timer.clock_ns()
+        clock = self._look()
         while len(samples.device_ns) < least or (len(samples.device_ns) < most and timer.host_ns() < until_ns):
-            flushes_ns = []
             for _ in repeat(None, SAMPLES_PER_LOOK):
-                device_ns, host_ns, flush_ns = self._ahead(calls, before)
+                device_ns, host_ns = self._ahead(calls, before)
                 samples.device_ns.append(device_ns)
                 samples.host_ns.append(host_ns)
                 samples.late_ns = min(samples.late_ns, self.late_ns)
-                flushes_ns.append((flush_ns, flush_ns))
-            last, clock = clock, timer.clock_ns()
-            # Where nobody knows the clock, the flush is fixed work that tells a slow device from a fast one.
-            known = last is not None and clock is not None
-            samples.clock_ns += [(last, clock)] * SAMPLES_PER_LOOK if known else flushes_ns  # type: ignore[list-item]
+            last, clock = clock, self._look()
+            samples.clock_ns += [(last, clock)] * SAMPLES_PER_LOOK
         return samples
 
     def hot(self, calls: Sequence[Call], least_ns: float, blocks: int) -> Samples:
         """Calls back to back, in blocks: the mean of each."""
-        samples, timer = Samples(), self.timer
+        samples = Samples()
         self._block(calls, 1)
         least_ns = max(least_ns, HOT_BLOCK_NS)
         while (taken := self._block(calls, samples.iterations)) < least_ns and samples.iterations < MOST_IN_A_ROW:
             grow = min(100.0, 1.1 * least_ns / max(taken, 1.0))
             wanted = max(samples.iterations + 1, int(samples.iterations * grow))
             samples.iterations = min(MOST_IN_A_ROW, wanted)
-        clock = timer.clock_ns()
+        clock = self._look()
         for _ in repeat(None, blocks):
-            mean_ns = self._block(calls, samples.iterations) / samples.iterations
-            last, clock = clock, timer.clock_ns()
-            samples.device_ns.append(mean_ns)
-            samples.clock_ns.append((last or mean_ns, clock or mean_ns))
+            samples.device_ns.append(self._block(calls, samples.iterations) / samples.iterations)
+            last, clock = clock, self._look()
+            samples.clock_ns.append((last, clock))
         return samples
 
     def waited_late_ns(self, calls: Sequence[Call], synchronize: Call) -> float:
         """How long the device is still at work when a session says that it is not; 0 if it is right."""
         timer = self.timer
         timer.synchronize()
-        timer.flush()
+        self._flush(1)
         for call in calls:
             call()
         self._join()
@@ -114,26 +111,34 @@ class Stopwatch:
         timer.elapsed_ns(end, end)
         return timer.host_ns() - start_ns
 
-    def _ahead(self, calls: Sequence[Call], before: Call) -> tuple[float, float, float]:
+    def _look(self) -> float:
+        """What tells a slow device from a fast one: its clock; where nobody knows it a flush, which is fixed work."""
+        timer = self.timer
+        clock_ns = timer.clock_ns()
+        if clock_ns is not None:
+            return clock_ns
+        timer.synchronize()
+        timer.flush()  # behind which the host is ahead
+        begin = timer.mark()
+        timer.flush()
+        return timer.elapsed_ns(begin, timer.mark())
+
+    def _ahead(self, calls: Sequence[Call], before: Call) -> tuple[float, float]:
         """One sample behind as many flushes as it takes for the host to be ahead."""
         while True:
             sample = self._once(calls, before)
-            if self.was_ahead or self.queue is not None or self.flushes >= MOST_FLUSHES:
+            if self.was_ahead or self.flushes >= MOST_FLUSHES:
                 return sample
             self.flushes = min(MOST_FLUSHES, 2 * self.flushes)
 
-    def _once(self, calls: Sequence[Call], before: Call) -> tuple[float, float, float]:
-        """What the device took, the host, and one flush."""
+    def _once(self, calls: Sequence[Call], before: Call) -> tuple[float, float]:
+        """What the device took, and the host."""
         timer = self.timer
         before()
         timer.synchronize()
-        begin = timer.mark()
-        for _ in repeat(None, self.flushes):
-            timer.flush()
-        start = flushed = timer.mark()
-        if self.queue is not None:  # its work would not wait for the flushes
-            timer.synchronize()
-            start = timer.mark()
+        self._flush(self.flushes)
+        self._join()
+        start = timer.mark()
         start_ns = timer.host_ns()
         for call in calls:
             call()
@@ -141,11 +146,11 @@ class Stopwatch:
         self._join()
         end = timer.mark()
         self.was_ahead = not timer.reached(start)
-        device_ns = timer.elapsed_ns(start, end) - self.device_empty_ns
+        device_ns = timer.elapsed_ns(start, end)
         end_ns = timer.host_ns()
         timer.synchronize()
         self.late_ns = timer.host_ns() - end_ns
-        return device_ns, host_ns, timer.elapsed_ns(begin, flushed) / self.flushes
+        return device_ns, host_ns
 
     def _block(self, calls: Sequence[Call], iterations: int) -> float:
         timer = self.timer
@@ -160,6 +165,13 @@ class Stopwatch:
                 call()
         self._join()
         return timer.elapsed_ns(start, timer.mark())
+
+    def _flush(self, times: int) -> None:
+        if self.queue is not None:  # its work would not wait for other flushes
+            self.queue.flush(times)
+            return
+        for _ in repeat(None, times):
+            self.timer.flush()
 
     def _join(self) -> None:
         if self.queue is not None:

@@ -21,18 +21,22 @@ def timer_of(prepared: Prepared) -> DeviceTimer | None:
             f"engine {cell.engine!r}: its session does not say where its arrays are, and {cell.device} was planned; "
             f"give it device_name, as the arrays say it themselves"
         )
-    return session.timer() if session.timer is not None else _of_kind(cell.device)
-
-
-@cache
-def _of_kind(device: str) -> DeviceTimer | None:
-    """One for all rows of this process: it holds memory to flush the caches with. None without the driver."""
-    kind, _, number = device.partition(":")
+    if session.timer is not None:
+        return session.timer()
+    kind, _, number = cell.device.partition(":")
     if kind != "cuda":
         return None
-    from gradmark.measure.worker.device.cuda import CudaTimer, NoDriverError
+    from gradmark.measure.worker.device.cuda import NoDriverError
 
     try:
-        return CudaTimer(int(number or 0))
+        return _of_cuda(int(number or 0))
     except NoDriverError:
         return None
+
+
+@cache  # what is raised is not kept: a lack of the driver is asked for again
+def _of_cuda(number: int) -> DeviceTimer:
+    """One for all rows of this process: it holds memory to flush the caches with."""
+    from gradmark.measure.worker.device.cuda import CudaTimer
+
+    return CudaTimer(number)

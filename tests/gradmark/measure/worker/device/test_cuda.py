@@ -192,8 +192,10 @@ def test_without_the_driver_the_hosts_clock_must_do(monkeypatch):
     monkeypatch.setattr(ctypes, "CDLL", missing)
     with pytest.raises(NoDriverError, match="CUDA's driver cannot be loaded: libcuda"):
         Driver(0)
-    timers._of_kind.cache_clear()
     prepared = SimpleNamespace(
         session=SimpleNamespace(device_name="cuda", timer=None), cell=SimpleNamespace(device="cuda", engine="e")
     )
+    timers._of_cuda.cache_clear()
     assert timers.timer_of(prepared) is None
+    monkeypatch.undo()
+    assert timers._of_cuda.cache_info().currsize == 0  # where there is a device, the next row of this process has it

@@ -30,9 +30,11 @@ class Queued(Virtual):
     own_queue = True
 
     def changed(self, session):
-        empty = Kernel("empty", 0.0, 0.0)
-        queue = OwnQueue(self.device.join, lambda: self.device.launch(empty, own=True))
-        return dataclasses.replace(session, queue=queue, replay=None)
+        def flush(times):
+            for _ in range(times):
+                self.device.flush(own=True)
+
+        return dataclasses.replace(session, queue=OwnQueue(self.device.join, flush), replay=None)
 
 
 class Slow(VirtualDevice):
@@ -122,10 +124,39 @@ def test_what_an_iteration_asks_for_is_counted():
 
 
 def test_a_queue_of_its_own_is_timed_like_others():
-    """Its host cannot be ahead: what an empty program takes from the host and back is taken off."""
+    """Its caches are flushed where its work is queued, and so its host is ahead of it."""
     expected = times(on_virtual("Virtual"))
     del expected["replayed"]
     assert times(on_virtual("Queued")) == expected
+
+
+class CompilesEach(Virtual):
+    """The first call of each of its functions takes the host 100 ms: twice as long as a phase is timed."""
+
+    name = "compiles-each"
+
+    def changed(self, session):
+        def compiled(call):
+            seen = []
+
+            def called():
+                if not seen:
+                    self.device.now_ns += 100e6
+                seen.append(None)
+                return call()
+
+            return called
+
+        names = ("primal", "forward", "backward", "total")
+        return dataclasses.replace(session, **{name: compiled(getattr(session, name)) for name in names})
+
+
+def test_what_compiles_when_it_is_first_called_is_called_before_it_is_timed():
+    found = on_virtual("CompilesEach")
+    assert times(found) == times(on_virtual("Virtual"))
+    (sample,) = found.samples
+    assert {name: max(phase.block_ns) for name, phase in sample.phases.items()} == times(found)
+    assert {len(phase.block_ns) for name, phase in sample.phases.items() if name != "hot"} == {64}
 
 
 def test_a_host_that_is_slow_is_no_time_of_the_device():
@@ -150,6 +181,33 @@ def test_throttled_samples_are_dropped_and_counted():
     assert warning.code is Code.THROTTLED
     assert warning.numbers == {"dropped": len(cold.block_ns) - len(cold.calm), "samples": len(cold.block_ns)}
     assert warning.numbers["dropped"] >= len(slow)
+
+
+class Clockless(VirtualDevice):
+    """Nobody knows its clock. Throttled as the other."""
+
+    period_ns, throttled_ns, factor = 20e6, 6e6, 2.0
+
+    def clock_ns(self):
+        return None
+
+
+class NobodyKnows(Queued):
+    name = "nobody-knows"
+
+    def made(self):
+        return Clockless()
+
+
+def test_without_a_clock_a_flush_tells():
+    found = on_virtual("NobodyKnows")
+    expected = times(on_virtual("Virtual"))
+    del expected["replayed"]
+    assert times(found) == expected
+    pilots = {ns for phase in found.samples[0].phases.values() for pair in phase.pilots["device"] for ns in pair}
+    assert {60e3, 120e3} <= pilots <= {60e3, 120e3, 90e3}  # between them, where the clock changed meanwhile
+    assert found.samples[0].phases["cold"].reference["device"] == pytest.approx(60e3, rel=1e-3)
+    assert [warning.code for warning in summarise(found).warnings] == [Code.THROTTLED]
 
 
 def test_what_cannot_be_captured_is_not_replayed():

@@ -6,7 +6,6 @@ to, which are compiled. A body is closed: whatever it uses from outside is an op
 """
 
 import contextlib
-import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -338,8 +337,3 @@ def zeros(kind: Kind) -> Tensor:
 def kind_of(node: Node) -> Kind:
     """What a node is like."""
     return Kind(node.shape, node.dtype)
-
-
-def size_of(node: Node) -> int:
-    """The bytes of a node's numbers."""
-    return math.prod(node.shape) * int(node.dtype.itemsize)

@@ -17,9 +17,10 @@ import numpy
 from tapegrad.compile import convolution, llvm, maths, moving, planning, products
 from tapegrad.compile.calling import Entry, Leaf, Result
 from tapegrad.compile.elementary import Writer
-from tapegrad.compile.fusion import Fusion, Group, is_splat, view_of
+from tapegrad.compile.fusion import Fusion, Group, is_splat, memory_of, view_of
 from tapegrad.compile.graph import Graph
 from tapegrad.compile.operations import VIEWS, computed
+from tapegrad.compile.recomputing import recompute
 from tapegrad.compile.repeating import Repeating
 from tapegrad.compile.rowkernels import Kernel, UnsupportedGroupError, kernel
 from tapegrad.compile.symbol import Node, ordered
@@ -116,6 +117,8 @@ class Executable:
         self.native = llvm.available()
         self.fusion = Fusion(self.nodes)
         self.groups = self.fusion.ordered()
+        if self.native:
+            recompute(self.groups, [*function.outputs, *conditions])
         self._find_stored([*function.outputs, *conditions])
         self.groups = planning.frugal(self.groups, self._traffic([*function.outputs, *conditions]))
         self._compile()
@@ -130,26 +133,20 @@ class Executable:
         for group in self.groups:
             readers += [(x, group) for node in group.nodes for x in node.operands]
         for x, reader in readers:
-            base = self._memory_of(x)
-            home = self.fusion.group_of.get(id(base))
-            if home is None or home is not reader or base is not x:
+            base = memory_of(x)
+            inside = reader is not None and id(base) in reader.members
+            if not inside or base is not x:
                 self.stored[id(base)] = base
-
-    def _memory_of(self, x: Node) -> Node:
-        """The node whose memory holds a node's numbers."""
-        while x.op in VIEWS and x.op != "broadcast_to" and not is_splat(x) and view_of(x) is not None:
-            x = x.operands[0]
-        return x
 
     def _traffic(self, roots: list[Node]) -> planning.Traffic:
         """What groups write and read in memory."""
         written = [self._written(group) for group in self.groups]
         read = []
         for group in self.groups:
-            bases = [self._memory_of(x) for node in group.nodes for x in node.operands]
+            bases = [memory_of(x) for node in group.nodes for x in node.operands]
             read.append(list({id(x): x for x in bases if id(x) not in group.members}.values()))
         known = {id(node) for nodes in written for node in nodes}
-        ours = {id(self._memory_of(root)) for root in roots}
+        ours = {id(memory_of(root)) for root in roots}
         return planning.Traffic(written, read, ours | {id(x) for nodes in read for x in nodes if id(x) not in known})
 
     def _read(self) -> list[tuple[Node, Node]]:
@@ -157,7 +154,7 @@ class Executable:
         pairs = []
         for group in self.groups:
             outside = {id(x): x for node in group.nodes for x in node.operands if id(x) not in group.members}
-            known = [(x, self._memory_of(x)) for x in outside.values() if x.op != "arange" and not is_splat(x)]
+            known = [(x, memory_of(x)) for x in outside.values() if x.op != "arange" and not is_splat(x)]
             pairs += [(x, base) for x, base in known if id(base) not in group.members]
         return pairs
 
@@ -196,7 +193,7 @@ class Executable:
                 self.stored[id(node)] = node
                 self.steps.append(Step(node=node))
                 for x in node.operands:
-                    base = self._memory_of(x)
+                    base = memory_of(x)
                     self.stored[id(base)] = base
         if segment is not None:
             names.append(self._close(segment, texts, len(names)))
@@ -303,7 +300,7 @@ class Executable:
         self.fresh: list[int] = []  # the outputs that are made anew in every call
         for place, node in enumerate(outputs):
             if node.shape:
-                self.given[id(self._memory_of(node))] = place
+                self.given[id(memory_of(node))] = place
         temporary = [
             node
             for node in self.stored.values()
@@ -351,7 +348,7 @@ class Executable:
 
     def _results(self, outputs: list[Node]) -> list[Node]:
         """The memory of results that is there before the call."""
-        bases = [self._memory_of(node) for node in outputs if node.shape]
+        bases = [memory_of(node) for node in outputs if node.shape]
         return [base for base in bases if base.operands and not self._is_interpreted(base)]
 
     def _lives(self, outputs: list[Node]) -> dict[int, tuple[int, int]]:
@@ -362,11 +359,11 @@ class Executable:
                 first, last = lives.get(id(node), (number, number))
                 lives[id(node)] = first, max(last, number)
                 for x in node.operands:
-                    base = id(self._memory_of(x))
+                    base = id(memory_of(x))
                     first, last = lives.get(base, (number, number))
                     lives[base] = min(first, number), max(last, number)
         for node in [*outputs, *[condition for condition, _ in self.function.checks]]:
-            base = id(self._memory_of(node))
+            base = id(memory_of(node))
             lives[base] = lives.get(base, (0, 0))[0], len(self.groups)
         return lives
 
@@ -391,7 +388,7 @@ class Executable:
                 leaves.append(Leaf(0, node.dtype, node.shape, None, slot))
         results = []
         for node in self.function.outputs:
-            base = self._memory_of(node)
+            base = memory_of(node)
             if node.shape and id(base) in self.slots:
                 guests = [(self.slots[id(guest)], place) for guest, place in self.guests.get(id(base), ())]
                 results.append(Result(node.dtype, node.shape, self.slots[id(base)], 0, tuple(guests)))
@@ -399,7 +396,7 @@ class Executable:
                 results.append(Result(node.dtype, (), 0, self.memory[id(base)].ctypes.data, ()))
             else:
                 return None
-        checks = [(self.memory[id(self._memory_of(x))].ctypes.data, message) for x, message in self.function.checks]
+        checks = [(self.memory[id(memory_of(x))].ctypes.data, message) for x, message in self.function.checks]
         return Entry(
             self.steps[0].native_address,
             self.address,
@@ -443,7 +440,7 @@ class Executable:
                 self.table[self.slots[id(node)]] = array.ctypes.data
         results: list[Any] = [None] * len(self.function.outputs)
         for place, node in enumerate(self.function.outputs):
-            base = self._memory_of(node)
+            base = memory_of(node)
             if node.shape and not self._is_interpreted(base):
                 results[place] = numpy.empty(node.shape, node.dtype)
                 arrays[id(base)] = results[place].reshape(base.shape)

@@ -238,6 +238,13 @@ def view_of(node: Node) -> tuple[Node, int, tuple[int, ...]] | None:
     return node, offset, tuple(seen.strides)
 
 
+def memory_of(node: Node) -> Node:
+    """The node whose memory holds a node's numbers."""
+    while node.op in VIEWS and node.op != "broadcast_to" and not is_splat(node) and view_of(node) is not None:
+        node = node.operands[0]
+    return node
+
+
 def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
     """The strides of an array in memory, in numbers."""
     strides = [1] * len(shape)

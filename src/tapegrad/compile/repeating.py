@@ -6,22 +6,18 @@ body's own. Nothing that no result needs is computed. What is carried lies in tw
 and writes the other.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
 
 from tapegrad.compile.elementary import Writer
+from tapegrad.compile.fusion import memory_of
 from tapegrad.compile.loops import Loop
+from tapegrad.compile.planning import exact_bytes
 from tapegrad.compile.symbol import Node, ordered
 from tapegrad.compile.trace import TracedFunction
 from tapegrad.tensor.namespaces import Array
-
-
-def row_bytes(node: Node) -> int:
-    """The bytes of an array."""
-    return math.prod(node.shape) * int(node.dtype.itemsize)
 
 
 def cut(inputs: Sequence[Node], results: Sequence[Node]) -> tuple[list[Node], list[Node]]:
@@ -123,7 +119,7 @@ class Repeating:
             if k < loop.constants or k - loop.constants in self.unchanged:
                 set_slot(x, given[k])
             elif k >= loop.constants + loop.carried:
-                start, size = given[k], row_bytes(x)
+                start, size = given[k], exact_bytes(x)
                 assert steps is not None
                 if loop.backwards and steps:
                     start = put(f"getelementptr i8, ptr {start}, i64 {(steps - 1) * size}")
@@ -132,11 +128,11 @@ class Repeating:
                     moving.append((inner.slots[id(x)], -size if loop.backwards else size))
         for k in self.unchanged:
             if k in self.parts:
-                self._copy(body, targets[k], given[loop.constants + k], row_bytes(self.parts[k]))
+                self._copy(body, targets[k], given[loop.constants + k], exact_bytes(self.parts[k]))
         for k in self.wanted:
-            out = inner._memory_of(self.outputs[k])
+            out = memory_of(self.outputs[k])
             out_slot = inner.slots[id(out)]
-            size = row_bytes(self.results[k])
+            size = exact_bytes(self.results[k])
             if k >= loop.carried:
                 start = targets[k]
                 assert steps is not None
@@ -173,7 +169,7 @@ class Repeating:
             swaps.append((in_slot, out_slot))
         self._write_steps(body, code, table, moving, swaps, flag)
         for k, from_slot in last:
-            self._copy(body, targets[k], held(body, table, from_slot), row_bytes(self.parts[k]))
+            self._copy(body, targets[k], held(body, table, from_slot), exact_bytes(self.parts[k]))
         say("ret void")
         w.definitions |= body.definitions
         names = ["ptr %table", "ptr %spare", *[f"ptr {x}" for x in (*given.values(), *targets.values())]]
@@ -225,7 +221,7 @@ class Repeating:
 
     def _spare(self, k: int) -> int:
         """Where the two places of what is carried start."""
-        return sum(2 * padded(row_bytes(self.results[j])) for j in range(k))
+        return sum(2 * padded(exact_bytes(self.results[j])) for j in range(k))
 
     @property
     def spare_bytes(self) -> int:

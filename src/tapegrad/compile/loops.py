@@ -154,7 +154,10 @@ def nodes_of(loop: Loop, arrays: Sequence[Any]) -> list[Symbol]:
     if not kinds:
         return []
     whole = trace.node("scan", operands, loop, (), kinds[0].dtype)
-    return [Symbol(trace.node("part", (whole,), k, kind.shape, kind.dtype)) for k, kind in enumerate(kinds)]
+    parts = [trace.node("part", (whole,), k, kind.shape, kind.dtype) for k, kind in enumerate(kinds)]
+    for part, given in zip(parts[: loop.carried], loop.body.inputs[loop.constants :], strict=False):
+        part.weak = given.weak  # a Python number is one after the loop too
+    return [Symbol(part) for part in parts]
 
 
 def dense(node: Node) -> Node:

@@ -7,7 +7,7 @@ bodies are made by the transforms and rules that everything else is differentiat
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from tapegrad.compile.bodies import (
     Body,
@@ -27,6 +27,7 @@ from tapegrad.compile.bodies import (
     zeros,
 )
 from tapegrad.compile.fusion import contiguous, view_of
+from tapegrad.compile.hoisting import Product, products_in, summed
 from tapegrad.compile.keeping import Keeping
 from tapegrad.compile.operations import VIEWS
 from tapegrad.compile.symbol import Node, Symbol, current, node_of, number_of, recorded
@@ -96,11 +97,23 @@ class Derived:
 
 
 @dataclass
+class Rows:
+    """Where the rows of a tensor of each step are: the loop's operands, what is kept, or the rows that the loop
+    backwards gives; and which of them."""
+
+    among: Literal["operands", "kept", "results"]
+    place: int
+
+
+@dataclass
 class Gradient:
-    """The two loops of reverse mode: forwards, with further rows for what is kept, and backwards."""
+    """The two loops of reverse mode: forwards, with further rows for what is kept, and backwards. summed: the
+    constants whose cotangents are added up step by step; the others' are products after the loop."""
 
     forwards: Derived
     backwards: Derived
+    summed: list[int]
+    products: dict[int, list[tuple[Product, Rows, Rows]]]
 
 
 def active_results(body: Body, flags: Sequence[bool]) -> list[bool]:
@@ -308,7 +321,7 @@ def vjp_loop(i: Instruction, g: Bundle) -> tuple[Any, ...]:
     ]
     carried = sum(outputs[: loop.carried])
     start, end = loop.constants, loop.constants + loop.carried
-    accumulators = [zeros(kind_of(node)) for node, flag in zip(loop.body.inputs[:start], flags, strict=False) if flag]
+    accumulators = [zeros(kind_of(loop.body.inputs[k])) for k in gradient.summed]
     results = run(
         first.loop,
         [
@@ -321,11 +334,14 @@ def vjp_loop(i: Instruction, g: Bundle) -> tuple[Any, ...]:
             *of_results[carried:],
         ],
     )
-    of_carried, others = results[:carried], results[carried:]
-    count = len(accumulators)
-    remaining = iter([array_of(x) for x in [*others[:count], *of_carried, *others[count:]]])
-    found = [next(remaining) if flag else None for flag in flags]
-    return tuple(found)
+    rows = {"operands": operands, "kept": kept, "results": results}
+    of_constants = dict(zip(gradient.summed, results[carried:], strict=False))
+    for k, terms in gradient.products.items():
+        of_constants[k] = summed([(term, rows[x.among][x.place], rows[y.among][y.place]) for term, x, y in terms])
+    of_others = iter([*results[:carried], *results[carried + len(accumulators) :]])
+    return tuple(
+        [array_of(of_constants[k] if k < start else next(of_others)) if flag else None for k, flag in enumerate(flags)]
+    )
 
 
 LOOP = Primitive("scan", lambda i, *xs: xs, vjp_loop, fresh=False)  # noqa: ARG005  as rules are
@@ -410,22 +426,35 @@ def divided(
 ) -> Gradient:
     """Of the body and its pullback a step forwards and one backwards, and what goes from the one to the other."""
     (_, first), (_, second), _ = sections(loop)
-    accumulators = {k: recorder.variable(kind_of(loop.body.inputs[k])) for k in cotangents if k < first}
-    sums = {}
-    for k, before in accumulators.items():
-        added = tensor_of(array_of(cotangents[k])) if type(cotangents[k]) is Tensor else wrapped(cotangents[k])
-        sums[k] = before if number_of(node_of_tensor(added)) == 0 else apply(elementwise.ADD, (before, added))
+    makers = {mark(result): equation for equation in recorder.equations for result in equation.results}
+    of_constants = {k: x if type(x) is Tensor else wrapped(x) for k, x in cotangents.items() if k < first}
+    found = {k: products_in(x, makers) for k, x in of_constants.items()} if loop.keep else {}
+    hoisted = {k: terms for k, terms in found.items() if terms}
+    summed_up = [k for k in of_constants if k not in hoisted]
+    accumulators = {k: recorder.variable(kind_of(loop.body.inputs[k])) for k in summed_up}
+    sums = [
+        before if number_of(node_of_tensor(of_constants[k])) == 0 else apply(elementwise.ADD, (before, of_constants[k]))
+        for k, before in accumulators.items()
+    ]
     of_carried = [cotangents[k] for k in cotangents if first <= k < second]
     of_rows = [cotangents[k] for k in cotangents if k >= second]
-    targets = [x if type(x) is Tensor else wrapped(x) for x in (*of_carried, *sums.values(), *of_rows)]
-    choice = Keeping(loop.keep, recorder, variables, (first, second), seeds, targets, forward_count)
+    targets = [x if type(x) is Tensor else wrapped(x) for x in (*of_carried, *sums, *of_rows)]
+    factors = {mark(x): x for terms in hoisted.values() for term in terms for x in (term.left, term.right)}
+    wanted = [*targets, *factors.values()]
+    choice = Keeping(loop.keep, recorder, variables, (first, second), seeds, wanted, forward_count)
     kept = choice.chosen()
+    carried = sum(outputs[: loop.carried])
+    rows: dict[int, Rows] = {}
+    for key, x in factors.items():
+        rows[key] = rows_of(x, variables, (first, second), [tensor for tensor, _ in kept])
+        if rows[key].among == "results":
+            rows[key].place = len(targets)
+            targets.append(x)
 
     places = [Place(node_of_tensor(variable), [variable]) for variable in variables]
     ahead, taken = part_of(recorder, places, [*results, *[tensor for tensor, _ in kept]], run)
     forwards = Derived(Loop(ahead, len(taken) + loop.constants, loop.carried, loop.length, loop.backwards), taken)
 
-    carried = sum(outputs[: loop.carried])
     same = [Place(Node("input", (), None, x.shape, x.dtype), [x]) for x in choice.constant]
     places = [Place(place.node, [*place.tensors, *choice.aliases.get(id(place.node), [])]) for place in places]
     back = [
@@ -440,4 +469,19 @@ def divided(
     taken += [wrapped(plain(x._array)) for x in choice.constant]
     count = carried + len(accumulators)
     backwards = Derived(Loop(behind, len(taken) + loop.constants, count, loop.length, not loop.backwards), taken)
-    return Gradient(forwards, backwards)
+    products = {
+        k: [(term, rows[mark(term.left)], rows[mark(term.right)]) for term in terms] for k, terms in hoisted.items()
+    }
+    return Gradient(forwards, backwards, summed_up, products)
+
+
+def rows_of(x: Tensor, variables: list[Tensor], carried: tuple[int, int], kept: list[Tensor]) -> Rows:
+    """Where the rows of a tensor of each step are; the place of those that the loop backwards gives is not known."""
+    node = node_of_tensor(x)
+    for k, variable in enumerate(variables):
+        if k >= carried[1] and node_of_tensor(variable) is node:
+            return Rows("operands", k)
+    for k, tensor in enumerate(kept):
+        if node_of_tensor(tensor) is node:
+            return Rows("kept", k)
+    return Rows("results", -1)

@@ -526,6 +526,28 @@ def test_the_body_is_traced_once() -> None:
     assert len(calls) == 1
 
 
+@pytest.mark.parametrize("used", [0, 1])
+def test_results_that_nothing_reads_have_no_cotangent(used: int) -> None:
+    """Zeros times an infinity would be nan; and the loop forwards runs once, whatever is kept."""
+
+    def f(x: Any) -> Any:
+        def body(c: Any, r: Any) -> Any:
+            c = tensor.tanh(c + r)
+            return c, (c, r * c)
+
+        last, rows = tapegrad.scan(body, 0.5, x)
+        return last * 3.0 if used else rows[0].sum()
+
+    x = numpy.array([0.5, numpy.inf, 2.0])
+    both = tapegrad.value_and_grad(f)
+    compiled = tapegrad.jit(both)
+    value, gradient = compiled(x)
+    assert_close(value, both(x)[0])
+    assert_close(gradient, both(x)[1])
+    assert numpy.isfinite(gradient).all()
+    assert compiled.report(x).loops == 2
+
+
 def test_the_graph_is_as_long_for_any_count() -> None:
     def operations(count: int) -> int:
         return tapegrad.jit(tapegrad.grad(lambda w: scanned()(w, H, numpy.zeros((count, 3))))).report(W).operations

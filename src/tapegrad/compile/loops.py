@@ -55,8 +55,9 @@ class Loop:
     length: int | None  # None: as long as the first that is carried is true
     backwards: bool = False  # from the last row to the first
     keep: bool = True  # results that are dear to compute, for the gradient; else they are computed again
+    origin: "Loop | None" = None  # the loop whose results this one has too, before its own, of the same last operands
     _tangents: dict[tuple[bool, ...], "Derived"] = field(default_factory=dict)
-    _gradients: dict[tuple[bool, ...], "Gradient"] = field(default_factory=dict)
+    _gradients: dict[tuple[tuple[bool, ...], tuple[bool, ...]], "Gradient"] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         count = "while" if self.length is None else f"{self.length} ×"
@@ -160,16 +161,28 @@ def run(loop: Loop, operands: Sequence[Any]) -> list[Tensor]:
 
 
 def nodes_of(loop: Loop, arrays: Sequence[Any]) -> list[Symbol]:
-    """The results as nodes of the function that is being traced."""
+    """The results as nodes of the function that is being traced. Of a loop and those made of it, one gives the results
+    that they have in common."""
     operands = tuple([dense(node_of(plain(array))) for array in arrays])
     trace = current()
     kinds = [loop.result(k) for k in range(len(loop.kinds))]
     if not kinds:
         return []
-    whole = trace.node("scan", operands, loop, (), kinds[0].dtype)
-    parts = [trace.node("part", (whole,), k, kind.shape, kind.dtype) for k, kind in enumerate(kinds)]
-    for part, given in zip(parts[: loop.carried], loop.body.inputs[loop.constants :], strict=False):
-        part.weak = given.weak  # a Python number is one after the loop too
+    origin = loop.origin or loop
+    common = trace.loops.setdefault((origin, operands[len(operands) - len(origin.body.places) :]), [])
+    if not common or loop.origin:
+        whole = trace.node("scan", operands, loop, (), kinds[0].dtype)
+        for part in common:
+            part.operands = (whole,)
+    else:
+        (whole,) = common[0].operands
+    parts = list(common)
+    for k, kind in enumerate(kinds[len(common) :], len(common)):
+        part = trace.node("part", (whole,), k, kind.shape, kind.dtype)
+        # a Python number is one after the loop too
+        part.weak = k < loop.carried and loop.body.inputs[loop.constants + k].weak
+        parts.append(part)
+    common[:] = parts[: len(origin.kinds)]
     return [Symbol(part) for part in parts]
 
 
@@ -315,7 +328,15 @@ def vjp_part(i: Instruction, g: Any) -> tuple[Bundle]:
 def vjp_loop(i: Instruction, g: Bundle) -> tuple[Any, ...]:
     """The cotangents of a loop's operands: the loop backwards."""
     loop, gradient, flags, outputs, operands = i.settings
-    first, kept = gradient.backwards, [tensor_of(array) for array in i.saved or ()]
+    kept = [tensor_of(array) for array in i.saved or ()]
+    # Zeros for a row of results that nothing reads would be products with whatever is there, such as infinities. What
+    # is carried has a cotangent in all steps but, at times, the last.
+    wanted = [flag and (k < loop.carried or k in g.items) for k, flag in enumerate(outputs)]
+    if wanted != outputs:
+        outputs, gradient = wanted, gradient_for(loop, flags, wanted)
+        ahead = gradient.forwards
+        kept = run(ahead.loop, [*ahead.taken, *operands])[len(loop.kinds) :]
+    first = gradient.backwards
     of_results = [
         tensor_of(g.items[k]) if k in g.items else zeros(loop.result(k)) for k, flag in enumerate(outputs) if flag
     ]
@@ -361,9 +382,7 @@ def recorded_loop(loop: Loop, values: Sequence[Tensor], level: int) -> list[Tens
             "is no room to keep them. Write fori_loop(0, most, …) with tapegrad.tensor.where(condition, new, old) in "
             "its body, differentiate in forward mode (tapegrad.jvp), or call the function without jit"
         )
-    gradient = loop._gradients.get(tuple(flags))
-    if gradient is None:
-        gradient = loop._gradients[tuple(flags)] = gradient_of(loop, flags)
+    gradient = gradient_for(loop, flags, outputs)
     results = run(gradient.forwards.loop, [*gradient.forwards.taken, *operands])
     count = len(outputs)
     whole = instruction(LOOP, (loop, gradient, flags, outputs, operands), tuple(needs))
@@ -389,10 +408,17 @@ def instruction(primitive: Primitive, settings: Any, needs: tuple[bool, ...]) ->
     return i
 
 
-def gradient_of(loop: Loop, flags: Sequence[bool]) -> Gradient:
+def gradient_for(loop: Loop, flags: Sequence[bool], outputs: Sequence[bool]) -> Gradient:
+    """The loops of reverse mode, made once; outputs: which results have cotangents."""
+    key = tuple(flags), tuple(outputs)
+    if key not in loop._gradients:
+        loop._gradients[key] = gradient_of(loop, flags, outputs)
+    return loop._gradients[key]
+
+
+def gradient_of(loop: Loop, flags: Sequence[bool], outputs: Sequence[bool]) -> Gradient:
     """The loops of reverse mode, from one trace of the body and its pullback."""
     kinds = [Kind(node.shape, node.dtype, node.weak) for node in loop.body.inputs]
-    outputs = loop.active(flags)[1]
     active = [k for k, flag in enumerate(flags) if flag]
     with recording() as recorder:
         variables = [recorder.variable(kind) for kind in kinds]
@@ -453,7 +479,9 @@ def divided(
 
     places = [Place(node_of_tensor(variable), [variable]) for variable in variables]
     ahead, taken = part_of(recorder, places, [*results, *[tensor for tensor, _ in kept]], run)
-    forwards = Derived(Loop(ahead, len(taken) + loop.constants, loop.carried, loop.length, loop.backwards), taken)
+    constants = len(taken) + loop.constants
+    origin = loop.origin or loop
+    forwards = Derived(Loop(ahead, constants, loop.carried, loop.length, loop.backwards, origin=origin), taken)
 
     same = [Place(Node("input", (), None, x.shape, x.dtype), [x]) for x in choice.constant]
     places = [Place(place.node, [*place.tensors, *choice.aliases.get(id(place.node), [])]) for place in places]

@@ -278,11 +278,11 @@ class Executable:
         self, node: Node, writer: Writer, texts: list[str], definitions: dict[str, str], pointer: Any
     ) -> bool:
         name = f"moving{len(texts)}"
-        made = moving.function_for(name, node)
-        if made is None:
+        moved = moving.function_for(name, node)
+        if moved is None:
             return False
-        texts.append(made[0])
-        definitions |= made[1]
+        texts.append(moved[0])
+        definitions |= moved[1]
         places = [pointer(node), *[self._place(x, writer, pointer) for x in moving.operands_of(node)]]
         writer.say(f"call void @{name}({', '.join(f'ptr {place}' for place in places)})")
         return True
@@ -459,9 +459,9 @@ class Executable:
                 node = step.node
                 if node.op == "scan":
                     loop = self.loops[id(node)]
-                    found = loop.values([self.array(x, arrays) for x in node.operands])
+                    last_values = loop.values([self.array(x, arrays) for x in node.operands])
                     for k, part in loop.parts.items():
-                        self._keep(part, found[k], arrays)
+                        self._keep(part, last_values[k], arrays)
                     continue
                 value = computed(node.op, node.settings, [self.array(x, arrays) for x in node.operands])
                 self._keep(node, value, arrays)

@@ -121,10 +121,10 @@ def active_results(body: Body, flags: Sequence[bool]) -> list[bool]:
     """Which results of a body depend differentiably on some operands."""
     reached = {mark(t) for place, flag in zip(body.places, flags, strict=True) if flag for t in place.tensors}
     for equation in body.equations:
-        found = [mark(x) in reached for x in equation.operands]
-        if not any(found):
+        reads = [mark(x) in reached for x in equation.operands]
+        if not any(reads):
             continue
-        outputs = equation.primitive.active(found)[1] if type(equation.primitive) is Loop else [True]
+        outputs = equation.primitive.active(reads)[1] if type(equation.primitive) is Loop else [True]
         for result, flag in zip(equation.results, outputs, strict=True):
             if flag and result.dtype.kind == "f":
                 reached.add(mark(result))
@@ -235,8 +235,8 @@ def pushed(loop: Loop, values: Sequence[Tensor], level: int) -> list[Tensor]:
     ]
     results = run(derived.loop, [*derived.taken, *interleaved(loop, primals, tangents, flags)])
     count = len(loop.kinds)
-    found, places = ordered_results(loop, outputs), dict[int, Tensor]()
-    for (k, is_tangent), result in zip(found, results, strict=True):
+    order, places = ordered_results(loop, outputs), dict[int, Tensor]()
+    for (k, is_tangent), result in zip(order, results, strict=True):
         places[k + count * is_tangent] = result
     return [
         carrying(array_of(places[k]), array_of(places[k + count]) if outputs[k] else None, level) for k in range(count)
@@ -246,12 +246,12 @@ def pushed(loop: Loop, values: Sequence[Tensor], level: int) -> list[Tensor]:
 def interleaved(loop: Loop, primals: list[Any], tangents: list[Any], flags: Sequence[bool]) -> list[Any]:
     """Operands and their tangents: constants, theirs, what is carried, its, rows, theirs."""
     remaining = iter(tangents)
-    of = [next(remaining) if flag else None for flag in flags]
-    found = []
+    by_operand = [next(remaining) if flag else None for flag in flags]
+    mixed = []
     for start, end in sections(loop):
-        found += primals[start:end]
-        found += [tangent for tangent in of[start:end] if tangent is not None]
-    return found
+        mixed += primals[start:end]
+        mixed += [tangent for tangent in by_operand[start:end] if tangent is not None]
+    return mixed
 
 
 def sections(loop: Loop) -> list[tuple[int, int]]:
@@ -262,11 +262,11 @@ def sections(loop: Loop) -> list[tuple[int, int]]:
 
 def ordered_results(loop: Loop, outputs: Sequence[bool]) -> list[tuple[int, bool]]:
     """Which result of the tangent's loop is which of the loop's: its number, and whether it is its tangent."""
-    count, found = len(outputs), []
+    count, order = len(outputs), []
     for start, end in ((0, loop.carried), (loop.carried, count)):
-        found += [(k, False) for k in range(start, end)]
-        found += [(k, True) for k in range(start, end) if outputs[k]]
-    return found
+        order += [(k, False) for k in range(start, end)]
+        order += [(k, True) for k in range(start, end) if outputs[k]]
+    return order
 
 
 def tangent_of(loop: Loop, flags: Sequence[bool]) -> Derived:
@@ -389,15 +389,15 @@ def recorded_loop(loop: Loop, values: Sequence[Tensor], level: int) -> list[Tens
     whole.saved = tuple([array_of(result) for result in results[count:]])
     parents = [value._node if need else None for value, need in zip(values, needs, strict=True)]
     root = joined(whole, parents, Bundle({}), level)._node
-    found = []
+    tensors = []
     for k, (result, flag) in enumerate(zip(results[:count], outputs, strict=True)):
         if not flag:
-            found.append(result)
+            tensors.append(result)
             continue
         part = instruction(PART, k, (True,))
         part.xp = namespace(array_of(result))
-        found.append(joined(part, [root], array_of(result), level))
-    return found
+        tensors.append(joined(part, [root], array_of(result), level))
+    return tensors
 
 
 def instruction(primitive: Primitive, settings: Any, needs: tuple[bool, ...]) -> Instruction:
@@ -426,10 +426,10 @@ def gradient_of(loop: Loop, flags: Sequence[bool], outputs: Sequence[bool]) -> G
 
         def step(*lifted: Tensor) -> tuple[Tensor, ...]:
             given = dict(zip(active, lifted, strict=True))
-            found = replayed(loop.body, [given.get(k, variable) for k, variable in enumerate(variables)], run)
+            replays = replayed(loop.body, [given.get(k, variable) for k, variable in enumerate(variables)], run)
             inner = next((x._node.level for x in lifted), recorder.level)
-            results.extend([tensor_of(output_array(result, inner)) for result in found])
-            return tuple([result for result, flag in zip(found, outputs, strict=True) if flag])
+            results.extend([tensor_of(output_array(result, inner)) for result in replays])
+            return tuple([result for result, flag in zip(replays, outputs, strict=True) if flag])
 
         _, pullback = vjp_of(step, [variables[k] for k in active], range(len(active)))
         seeds = [
@@ -454,8 +454,8 @@ def divided(
     (_, first), (_, second), _ = sections(loop)
     makers = {mark(result): equation for equation in recorder.equations for result in equation.results}
     of_constants = {k: x if type(x) is Tensor else wrapped(x) for k, x in cotangents.items() if k < first}
-    found = {k: products_in(x, makers) for k, x in of_constants.items()} if loop.keep else {}
-    hoisted = {k: terms for k, terms in found.items() if terms}
+    candidates = {k: products_in(x, makers) for k, x in of_constants.items()} if loop.keep else {}
+    hoisted = {k: terms for k, terms in candidates.items() if terms}
     summed_up = [k for k in of_constants if k not in hoisted]
     accumulators = {k: recorder.variable(kind_of(loop.body.inputs[k])) for k in summed_up}
     sums = [

@@ -22,15 +22,15 @@ from tapegrad.tensor.namespaces import Array
 
 def cut(inputs: Sequence[Node], results: Sequence[Node]) -> tuple[list[Node], list[Node]]:
     """A body's nodes with inputs in the places of what it is given: some of that was computed in another body."""
-    made = [Node("input", (), k, x.shape, x.dtype, x.weak) for k, x in enumerate(inputs)]
-    known = {id(x): y for x, y in zip(inputs, made, strict=True)}
+    given = [Node("input", (), k, x.shape, x.dtype, x.weak) for k, x in enumerate(inputs)]
+    known = {id(x): y for x, y in zip(inputs, given, strict=True)}
     for node in ordered(results, set(known)):
         operands = tuple([known[id(x)] for x in node.operands])
         if all(x is y for x, y in zip(operands, node.operands, strict=True)):
             known[id(node)] = node
         else:
             known[id(node)] = Node(node.op, operands, node.settings, node.shape, node.dtype, node.weak)
-    return made, [known[id(x)] for x in results]
+    return given, [known[id(x)] for x in results]
 
 
 class Repeating:
@@ -240,16 +240,16 @@ class Repeating:
         while carried[0] if loop.length is None else step < loop.length:
             place = step if not loop.backwards else (loop.length or 0) - 1 - step
             given = [*operands[:first], *carried, *[x[place] for x in operands[second:]]]
-            made = dict(zip(self.wanted, self.inner([numpy.asarray(x) for x in given]), strict=True))
-            carried = [made.get(k, before) for k, before in enumerate(carried)]
-            for k, found in rows.items():
-                found.append(made[k])
+            step_results = dict(zip(self.wanted, self.inner([numpy.asarray(x) for x in given]), strict=True))
+            carried = [step_results.get(k, before) for k, before in enumerate(carried)]
+            for k, collected in rows.items():
+                collected.append(step_results[k])
             step += 1
         results: dict[int, Array] = {k: carried[k] for k in self.parts if k < loop.carried}
-        for k, found in rows.items():
+        for k, collected in rows.items():
             part = self.parts[k]
-            found = found[::-1] if loop.backwards else found
-            results[k] = numpy.stack(found) if found else numpy.zeros(part.shape, part.dtype)
+            collected = collected[::-1] if loop.backwards else collected
+            results[k] = numpy.stack(collected) if collected else numpy.zeros(part.shape, part.dtype)
         return results
 
 

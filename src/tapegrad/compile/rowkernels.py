@@ -401,14 +401,14 @@ class RowKernel:
         return self.varies(node) and self.phase[id(node)] == number
 
     def _needed(self, roots: list[Node]) -> list[Node]:
-        found: list[Node] = []
+        needed: list[Node] = []
         waiting = list(roots)
         while waiting:
             node = waiting.pop()
-            if id(node) in self.group.members and not any(node is other for other in found):
-                found.append(node)
+            if id(node) in self.group.members and not any(node is other for other in needed):
+                needed.append(node)
                 waiting += node.operands
-        return found
+        return needed
 
     def _accumulator(self, op: str, element: str) -> str:
         kind = self.writer.kind(element, self.lanes)
@@ -456,8 +456,8 @@ class RowKernel:
                 return
         masked, done = w.name("masked"), w.name("end")
         at = w.put(f"load i64, ptr {place}")
-        some = w.put(f"icmp slt i64 {at}, {end}")
-        w.say(f"br i1 {some}, label %{masked}, label %{done}")
+        left_over = w.put(f"icmp slt i64 {at}, {end}")
+        w.say(f"br i1 {left_over}, label %{masked}, label %{done}")
         w.say(f"{masked}:")
         at = w.put(f"load i64, ptr {place}")
         left = w.put(f"sub i64 {end}, {at}")

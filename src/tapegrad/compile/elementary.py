@@ -75,6 +75,14 @@ class Writer:
         self.definitions[name] = f"declare {result} @{name}({', '.join(kind for kind, _ in operands)})\n"
         return self.put(f"call {result} @{name}({', '.join(f'{kind} {value}' for kind, value in operands)})")
 
+    def slot(self, table: str, k: int) -> str:
+        """Where a table holds its address number k."""
+        return self.put(f"getelementptr ptr, ptr {table}, i64 {k}")
+
+    def held(self, table: str, k: int) -> str:
+        """The address number k that a table holds."""
+        return self.put(f"load ptr, ptr {self.slot(table, k)}")
+
     # elementwise operations; lanes 0: of numbers
 
     def kind(self, element: str, lanes: int) -> str:

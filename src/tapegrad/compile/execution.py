@@ -6,7 +6,6 @@ of memory that is kept from call to call, and share it where their lives do not 
 """
 
 import ctypes
-import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +29,6 @@ from tapegrad.tensor.carried import filled
 from tapegrad.tensor.namespaces import Array
 from tapegrad.tensor.trees import flat, rebuilt
 
-ALIGNED = 64
 NATIVE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
@@ -49,6 +47,7 @@ class Report:
 
     operations: int
     kernels: int
+    shared_kernels: int  # those that several threads do together
     products: int
     loops: int  # each of which has a body, whose own operations count once
     convolutions: int
@@ -105,11 +104,12 @@ def graph_of(nodes: list[Node], function: TracedFunction) -> Graph:
 
 class Executable:
     """A traced function, ready to be called. lend: whether temporary arrays may lie in results that are not written
-    yet; then whoever calls the code itself must note their addresses."""
+    yet; then whoever calls the code itself must note their addresses. threads: how many may share a kernel."""
 
-    def __init__(self, function: TracedFunction, lend: bool = False):
+    def __init__(self, function: TracedFunction, lend: bool = False, threads: int = 1):
         self.function = function
         self.lend = lend
+        self.threads = threads
         self.lock = threading.Lock()  # its temporary arrays are there once
         function.outputs = own_memory(function.outputs)
         conditions = [node for node, _ in function.checks]
@@ -168,7 +168,7 @@ class Executable:
         self.slots: dict[int, int] = {}  # the place of a node's address in the table
         self.scratch = 0
         self.over: list[tuple[Node, Node]] = []
-        self.counts = {"kernels": 0, "products": 0, "convolutions": 0}
+        self.counts = {"kernels": 0, "shared": 0, "products": 0, "convolutions": 0}
         self.loops: dict[int, Repeating] = {}
         texts: list[str] = []
         definitions: dict[str, str] = {}
@@ -228,16 +228,19 @@ class Executable:
 
         if group.space is not None:
             try:
-                loop: Kernel = kernel(f"kernel{len(texts)}", group, self.stored)
+                loop: Kernel = kernel(f"kernel{len(texts)}", group, self.stored, self.threads)
             except UnsupportedGroupError:
                 return False
             texts.append(loop.text)
             definitions |= loop.definitions
             self.over += loop.over
-            given = ", ".join(f"ptr {pointer(node)}" for node in loop.arrays)
             scratch = writer.put("load ptr, ptr %table")
-            comma = ", " if given else ""
-            writer.say(f"call void @kernel{len(texts) - 1}({given}{comma}ptr {scratch})")
+            if loop.shared is None:
+                given = ", ".join([f"ptr {pointer(node)}" for node in loop.arrays] + [f"ptr {scratch}"])
+                writer.say(f"call void @kernel{len(texts) - 1}({given})")
+            else:
+                loop.shared.call(writer, pointer, scratch)
+                self.counts["shared"] += 1
             self.scratch = max(self.scratch, loop.scratch_bytes)
             self.counts["kernels"] += 1
             return True
@@ -306,12 +309,12 @@ class Executable:
             for node in self.stored.values()
             if id(node) not in self.given and node.operands and not is_splat(node) and not self._is_interpreted(node)
         ]
-        scratch = -(-self.scratch // ALIGNED) * ALIGNED
+        scratch = planning.padded(self.scratch)
         results = [base for base in self._results(outputs) if id(base) in self.slots] if self.lend else []
         plan = planning.planned(temporary, results, self._lives(outputs), self.over, len(self.groups))
         total = scratch + plan.total
-        self.arena = numpy.zeros(total + ALIGNED, numpy.uint8)
-        start = -self.arena.ctypes.data % ALIGNED
+        self.arena = numpy.zeros(total + planning.ALIGNED, numpy.uint8)
+        start = -self.arena.ctypes.data % planning.ALIGNED
         self.table = numpy.zeros(len(self.slots) + 2, numpy.uintp)
         self.table[0] = self.arena.ctypes.data + start
         self.memory: dict[int, Array] = {}  # of what stays where it is
@@ -322,7 +325,7 @@ class Executable:
                 self.guests.setdefault(id(host), []).append((node, place))
                 continue
             at = start + scratch + place
-            size = math.prod(node.shape) * node.dtype.itemsize
+            size = planning.exact_bytes(node)
             self.memory[id(node)] = self.arena[at : at + size].view(node.dtype).reshape(node.shape)
         for node in self.stored.values():
             if node.op == "array":
@@ -336,12 +339,12 @@ class Executable:
                 self.table[self.slots[id(node)]] = self.memory[id(node)].ctypes.data
         for loop in self.loops.values():
             if loop.native:
-                loop.spare = numpy.zeros(loop.spare_bytes + ALIGNED, numpy.uint8)
+                loop.spare = numpy.zeros(loop.spare_bytes + planning.ALIGNED, numpy.uint8)
                 start = loop.spare.ctypes.data
                 for held, address in (
                     (loop, loop.inner.steps[0].native_address),
                     (loop.inner, loop.inner.address),
-                    (loop.spare_of, start + -start % ALIGNED),
+                    (loop.spare_of, start + -start % planning.ALIGNED),
                 ):
                     self.table[self.slots[id(held)]] = address
         self.address = self.table.ctypes.data
@@ -447,7 +450,7 @@ class Executable:
                 if id(base) in self.slots:
                     self.table[self.slots[id(base)]] = results[place].ctypes.data
                 for guest, at in self.guests.get(id(base), ()):
-                    size = math.prod(guest.shape) * guest.dtype.itemsize
+                    size = planning.exact_bytes(guest)
                     numbers = results[place].reshape(-1).view(numpy.uint8)[at : at + size].view(guest.dtype)
                     arrays[id(guest)] = numbers.reshape(guest.shape)
                     self.table[self.slots[id(guest)]] = numbers.ctypes.data
@@ -491,6 +494,7 @@ class Executable:
         return Report(
             operations=len(self.nodes) + sum(body.operations for body in bodies),
             kernels=self.counts["kernels"] + sum(body.kernels for body in bodies),
+            shared_kernels=self.counts["shared"] + sum(body.shared_kernels for body in bodies),
             products=self.counts["products"] + sum(body.products for body in bodies),
             convolutions=self.counts["convolutions"] + sum(body.convolutions for body in bodies),
             loops=len(self.loops) + sum(body.loops for body in bodies),

@@ -18,6 +18,7 @@ from tapegrad.compile import llvm
 from tapegrad.compile.elementary import DEAR, NAMES, Writer, literal
 from tapegrad.compile.fusion import KINDS, Group, contiguous, is_splat, view_of
 from tapegrad.compile.operations import REDUCTIONS
+from tapegrad.compile.sharing import COMBINED, Shared, pays
 from tapegrad.compile.symbol import Node
 
 CHUNK = 4096
@@ -27,7 +28,6 @@ LONG = 64
 MEMORY = {"float": "float", "double": "double", "i64": "i64", "i32": "i32", "i1": "i8"}
 BYTES = {"float": 4, "double": 8, "i64": 8, "i32": 4, "i1": 1}
 IDENTITY = {"sum": 0.0, "max": -math.inf, "min": math.inf}
-COMBINED = {"sum": "add", "max": "maximum", "min": "minimum"}
 
 
 class UnsupportedGroupError(Exception):
@@ -52,6 +52,7 @@ class Kernel:
     arrays: list[Node]
     scratch_bytes: int
     over: list[tuple[Node, Node]]  # what may be written (second) over what it reads (first)
+    shared: Shared | None  # how threads do it together
 
 
 def element_of(node: Node) -> str:
@@ -62,7 +63,7 @@ def element_of(node: Node) -> str:
 class RowKernel:
     """One kernel while it is being written."""
 
-    def __init__(self, name: str, group: Group, stored: Container[int]):
+    def __init__(self, name: str, group: Group, stored: Container[int], threads: int):
         assert group.space is not None
         self.name = name
         self.group = group
@@ -77,6 +78,7 @@ class RowKernel:
         self.reductions = [node for node in group.nodes if node.op in REDUCTIONS]
         self._merge_axes()
         self._assign_phases()
+        self.parts = self._parts(threads)
 
     # ---- what is read and written, and along which axes
 
@@ -175,6 +177,26 @@ class RowKernel:
             return False
         return self.varies(node)
 
+    def _parts(self, threads: int) -> int:
+        """How many threads share the rows, or the numbers of a single one; 1 where that does not pay, or what is
+        computed of the whole row is needed again."""
+        if threads == 1 or not self.lengths or not pays(self.group):
+            return 1
+        later = any(self.phase[id(n)] and n.op not in REDUCTIONS for n in self.group.nodes)
+        if len(self.lengths) == 1 and (self.passes > 1 or later):
+            return 1
+        return min(threads, self.lengths[0] // self._step())
+
+    def _step(self) -> int:
+        """Parts start at multiples of it."""
+        return 1 if len(self.lengths) > 1 else CHUNK
+
+    def _shared(self, arrays: list[Node]) -> Shared:
+        single = len(self.lengths) == 1
+        summed = [n for n in self.stored if n.op in REDUCTIONS and (single or not self._of_rows_only(n))]
+        rows = self.lengths[0], self._step()
+        return Shared(self.name, arrays, summed, self.scratch_bytes, rows, self.parts)
+
     # ---- the function
 
     def written(self) -> Kernel:
@@ -191,7 +213,8 @@ class RowKernel:
         over = self._written_over()
         shared = {id(node) for pair in over for node in pair}
         words = [f"ptr {'' if id(node) in shared else 'noalias '}%b{k}" for k, node in enumerate(bases)]
-        parameters = ", ".join([*words, "ptr noalias %scratch"])
+        parts = ["i64 %begin", "i64 %end"] if self.parts > 1 else []
+        parameters = ", ".join([*words, "ptr noalias %scratch", *parts])
         header = f"define internal void @{self.name}({parameters}) nounwind {{"
         self.allocated: list[str] = []
         self._start_totals()
@@ -201,7 +224,10 @@ class RowKernel:
         self._end_totals()
         w.say("ret void")
         text = "\n".join([header, "entry:", *self.allocated, *w.lines, "}", ""])
-        return Kernel(text, w.definitions, bases, self.scratch_bytes, over)
+        if self.parts == 1:
+            return Kernel(text, w.definitions, bases, self.scratch_bytes, over, None)
+        together = self._shared(bases)
+        return Kernel(text + together.text(), w.definitions, bases, together.scratch_bytes, over, together)
 
     def _written_over(self) -> list[tuple[Node, Node]]:
         """What may lie where something lies that is read: if each number is read before the one in its place is
@@ -253,14 +279,15 @@ class RowKernel:
         w = self.writer
         counter = self.allocate("i64")
         loop, after = w.name("rows"), w.name("done")
-        w.say(f"store i64 0, ptr {counter}")
+        divided = self.parts > 1 and depth == 0
+        w.say(f"store i64 {'%begin' if divided else 0}, ptr {counter}")
         w.say(f"br label %{loop}")
         w.say(f"{loop}:")
         self.index.append(w.put(f"load i64, ptr {counter}"))
         self._loop_over_rows(depth + 1)
         following = w.put(f"add i64 {self.index.pop()}, 1")
         w.say(f"store i64 {following}, ptr {counter}")
-        more = w.put(f"icmp ult i64 {following}, {self.lengths[depth]}")
+        more = w.put(f"icmp ult i64 {following}, {'%end' if divided else self.lengths[depth]}")
         w.say(f"br i1 {more}, label %{loop}, label %{after}")
         w.say(f"{after}:")
 
@@ -362,16 +389,18 @@ class RowKernel:
         for node in row_sums:
             whole[id(node)] = self._new_total(node.op)
         chunks = length > CHUNK and any(n.op == "sum" for n in row_sums)
-        start, end = "0", str(length)
+        divided = self.parts > 1 and len(self.lengths) == 1
+        start, end = ("%begin", "%end") if divided else ("0", str(length))
+        limit = end
         if chunks:
             place = self.allocate("i64")
-            w.say(f"store i64 0, ptr {place}")
+            w.say(f"store i64 {start}, ptr {place}")
             chunk, done = w.name("chunk"), w.name("chunked")
             w.say(f"br label %{chunk}")
             w.say(f"{chunk}:")
             start = w.put(f"load i64, ptr {place}")
             reach = w.put(f"add i64 {start}, {CHUNK}")
-            end = w.intrinsic("llvm.umin.i64", "i64", [("i64", reach), ("i64", str(length))])
+            end = w.intrinsic("llvm.umin.i64", "i64", [("i64", reach), ("i64", limit)])
         several = 4 if not any(n.op in DEAR for n in self._needed(sums + stores + kept)) else 2
         if len(self.group.nodes) > LONG:
             several = 1
@@ -384,7 +413,7 @@ class RowKernel:
             self._add(whole[id(node)], node.op, element_of(node), partial)
         if chunks:
             w.say(f"store i64 {end}, ptr {place}")
-            more = w.put(f"icmp ult i64 {end}, {length}")
+            more = w.put(f"icmp ult i64 {end}, {limit}")
             w.say(f"br i1 {more}, label %{chunk}, label %{done}")
             w.say(f"{done}:")
         for node in row_sums:
@@ -722,9 +751,9 @@ class RowKernel:
             w.say(f"store {element} {value}, ptr {self.pointer[id(access.node)]}")
 
 
-def kernel(name: str, group: Group, stored: Container[int]) -> Kernel:
-    """The kernel of a group; stored: the identities of the nodes that others need."""
-    return RowKernel(name, group, stored).written()
+def kernel(name: str, group: Group, stored: Container[int], threads: int = 1) -> Kernel:
+    """The kernel of a group; stored: the identities of the nodes that others need; threads: how many may share it."""
+    return RowKernel(name, group, stored, threads).written()
 
 
 __all__ = ["NAMES", "Kernel", "UnsupportedGroupError", "element_of", "kernel"]

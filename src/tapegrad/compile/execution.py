@@ -16,13 +16,13 @@ import numpy
 from tapegrad.compile import convolution, llvm, maths, moving, planning, products
 from tapegrad.compile.calling import Entry, Leaf, Result
 from tapegrad.compile.elementary import Writer
-from tapegrad.compile.fusion import Fusion, Group, is_splat, memory_of, view_of
-from tapegrad.compile.graph import Graph
-from tapegrad.compile.operations import VIEWS, computed
+from tapegrad.compile.fusion import Group, is_splat, view_of
+from tapegrad.compile.grouped import GroupedFunction
+from tapegrad.compile.operations import computed
 from tapegrad.compile.recomputing import recompute
 from tapegrad.compile.repeating import Repeating
 from tapegrad.compile.rowkernels import Kernel, UnsupportedGroupError, kernel
-from tapegrad.compile.symbol import Node, ordered
+from tapegrad.compile.symbol import Node
 from tapegrad.compile.trace import TracedFunction, is_input
 from tapegrad.errors import InputError
 from tapegrad.tensor.carried import filled
@@ -47,7 +47,6 @@ class Report:
 
     operations: int
     kernels: int
-    shared_kernels: int  # those that several threads do together
     products: int
     loops: int  # each of which has a body, whose own operations count once
     convolutions: int
@@ -58,20 +57,7 @@ class Report:
     code_bytes: int
     compile_seconds: float
     vector_maths: str  # where its exp, log and their kin come from: "libmvec", "own", "one lane at a time", or several
-
-
-def own_memory(outputs: list[Node]) -> list[Node]:
-    """Nodes for results, each an array of its own: what is an argument, a constant, a view or twice there is copied."""
-    seen: set[int] = set()
-    results = []
-    for node in outputs:
-        base = node
-        while base.op == "reshape":
-            base = base.operands[0]
-        shown = base.op in VIEWS or base.op in ("input", "array", "constant") or (node.shape and id(base) in seen)
-        results.append(Node("copy", (node,), None, node.shape, node.dtype) if shown else node)
-        seen.add(id(base))
-    return results
+    shared_kernels: int = 0  # those that several threads do together
 
 
 def is_plain(tree: Any) -> bool:
@@ -83,83 +69,22 @@ def is_plain(tree: Any) -> bool:
     return True
 
 
-def graph_of(nodes: list[Node], function: TracedFunction) -> Graph:
-    """The nodes of a traced function as a graph of typed nodes."""
-    graph = Graph()
-    places: dict[int, int] = {}
-    for node in nodes:
-        if node.op == "input":
-            places[id(node)] = graph.input(node.dtype.name, node.shape)
-        elif node.op == "constant":
-            places[id(node)] = graph.constant(node.settings, node.dtype.name)
-        else:
-            settings = () if node.settings is None else (("settings", f"{node.settings!r:.60}"),)
-            operands = [places[id(x)] for x in node.operands]
-            places[id(node)] = graph.add(
-                node.op, *operands, dtype=node.dtype.name, shape=node.shape, attributes=settings
-            )
-    graph.outputs = [places[id(node)] for node in function.outputs]
-    return graph
-
-
-class Executable:
+class Executable(GroupedFunction):
     """A traced function, ready to be called. lend: whether temporary arrays may lie in results that are not written
     yet; then whoever calls the code itself must note their addresses. threads: how many may share a kernel."""
 
     def __init__(self, function: TracedFunction, lend: bool = False, threads: int = 1):
-        self.function = function
+        self.native = llvm.available()
+        super().__init__(function)
         self.lend = lend
         self.threads = threads
         self.lock = threading.Lock()  # its temporary arrays are there once
-        function.outputs = own_memory(function.outputs)
-        conditions = [node for node, _ in function.checks]
-        self.nodes = ordered([*function.outputs, *conditions])
-        self.native = llvm.available()
-        self.fusion = Fusion(self.nodes)
-        self.groups = self.fusion.ordered()
-        if self.native:
-            recompute(self.groups, [*function.outputs, *conditions])
-        self._find_stored([*function.outputs, *conditions])
-        self.groups = planning.frugal(self.groups, self._traffic([*function.outputs, *conditions]))
         self._compile()
         self._lay_out(function.outputs)
 
-    # ---- what is in memory
-
-    def _find_stored(self, roots: list[Node]) -> None:
-        """The nodes that are in memory: what is read by another group, or given back."""
-        self.stored: dict[int, Node] = {}
-        readers: list[tuple[Node, Group | None]] = [(root, None) for root in roots]
-        for group in self.groups:
-            readers += [(x, group) for node in group.nodes for x in node.operands]
-        for x, reader in readers:
-            base = memory_of(x)
-            inside = reader is not None and id(base) in reader.members
-            if not inside or base is not x:
-                self.stored[id(base)] = base
-
-    def _traffic(self, roots: list[Node]) -> planning.Traffic:
-        """What groups write and read in memory."""
-        written = [self._written(group) for group in self.groups]
-        read = []
-        for group in self.groups:
-            bases = [memory_of(x) for node in group.nodes for x in node.operands]
-            read.append(list({id(x): x for x in bases if id(x) not in group.members}.values()))
-        known = {id(node) for nodes in written for node in nodes}
-        ours = {id(memory_of(root)) for root in roots}
-        return planning.Traffic(written, read, ours | {id(x) for nodes in read for x in nodes if id(x) not in known})
-
-    def _read(self) -> list[tuple[Node, Node]]:
-        """What each group reads: the node, and the one whose memory that is, which may be larger or smaller."""
-        pairs = []
-        for group in self.groups:
-            outside = {id(x): x for node in group.nodes for x in node.operands if id(x) not in group.members}
-            known = [(x, memory_of(x)) for x in outside.values() if x.op != "arange" and not is_splat(x)]
-            pairs += [(x, base) for x, base in known if id(base) not in group.members]
-        return pairs
-
-    def _written(self, group: Group) -> list[Node]:
-        return [node for node in group.nodes if id(node) in self.stored]
+    def _compute_again(self) -> None:
+        if self.native:
+            recompute(self.groups, self.roots)
 
     # ---- what is compiled
 
@@ -193,7 +118,7 @@ class Executable:
                 self.stored[id(node)] = node
                 self.steps.append(Step(node=node))
                 for x in node.operands:
-                    base = memory_of(x)
+                    base = self._memory_of(x)
                     self.stored[id(base)] = base
         if segment is not None:
             names.append(self._close(segment, texts, len(names)))
@@ -303,7 +228,7 @@ class Executable:
         self.fresh: list[int] = []  # the outputs that are made anew in every call
         for place, node in enumerate(outputs):
             if node.shape:
-                self.given[id(memory_of(node))] = place
+                self.given[id(self._memory_of(node))] = place
         temporary = [
             node
             for node in self.stored.values()
@@ -311,7 +236,7 @@ class Executable:
         ]
         scratch = planning.padded(self.scratch)
         results = [base for base in self._results(outputs) if id(base) in self.slots] if self.lend else []
-        plan = planning.planned(temporary, results, self._lives(outputs), self.over, len(self.groups))
+        plan = planning.planned(temporary, results, self._lives(), self.over, len(self.groups))
         total = scratch + plan.total
         self.arena = numpy.zeros(total + planning.ALIGNED, numpy.uint8)
         start = -self.arena.ctypes.data % planning.ALIGNED
@@ -351,24 +276,8 @@ class Executable:
 
     def _results(self, outputs: list[Node]) -> list[Node]:
         """The memory of results that is there before the call."""
-        bases = [memory_of(node) for node in outputs if node.shape]
+        bases = [self._memory_of(node) for node in outputs if node.shape]
         return [base for base in bases if base.operands and not self._is_interpreted(base)]
-
-    def _lives(self, outputs: list[Node]) -> dict[int, tuple[int, int]]:
-        """For each node in memory the first and the last group during which it is needed."""
-        lives: dict[int, tuple[int, int]] = {}
-        for number, group in enumerate(self.groups):
-            for node in group.nodes:
-                first, last = lives.get(id(node), (number, number))
-                lives[id(node)] = first, max(last, number)
-                for x in node.operands:
-                    base = id(memory_of(x))
-                    first, last = lives.get(base, (number, number))
-                    lives[base] = min(first, number), max(last, number)
-        for node in [*outputs, *[condition for condition, _ in self.function.checks]]:
-            base = id(memory_of(node))
-            lives[base] = lives.get(base, (0, 0))[0], len(self.groups)
-        return lives
 
     def entry(self, args: tuple[Any, ...]) -> Entry | None:
         """A quick way to call it with arguments like these, if all of it is machine code and makes its own results."""
@@ -391,7 +300,7 @@ class Executable:
                 leaves.append(Leaf(0, node.dtype, node.shape, None, slot))
         results = []
         for node in self.function.outputs:
-            base = memory_of(node)
+            base = self._memory_of(node)
             if node.shape and id(base) in self.slots:
                 guests = [(self.slots[id(guest)], place) for guest, place in self.guests.get(id(base), ())]
                 results.append(Result(node.dtype, node.shape, self.slots[id(base)], 0, tuple(guests)))
@@ -399,7 +308,7 @@ class Executable:
                 results.append(Result(node.dtype, (), 0, self.memory[id(base)].ctypes.data, ()))
             else:
                 return None
-        checks = [(self.memory[id(memory_of(x))].ctypes.data, message) for x, message in self.function.checks]
+        checks = [(self.memory[id(self._memory_of(x))].ctypes.data, message) for x, message in self.function.checks]
         return Entry(
             self.steps[0].native_address,
             self.address,
@@ -443,7 +352,7 @@ class Executable:
                 self.table[self.slots[id(node)]] = array.ctypes.data
         results: list[Any] = [None] * len(self.function.outputs)
         for place, node in enumerate(self.function.outputs):
-            base = memory_of(node)
+            base = self._memory_of(node)
             if node.shape and not self._is_interpreted(base):
                 results[place] = numpy.empty(node.shape, node.dtype)
                 arrays[id(base)] = results[place].reshape(base.shape)
@@ -482,10 +391,6 @@ class Executable:
         arrays[id(node)] = value
         if id(node) in self.slots:
             self.table[self.slots[id(node)]] = value.ctypes.data
-
-    def shown(self) -> str:
-        """The operations, one on each line, in the words of the graph that programs become too."""
-        return str(graph_of(self.nodes, self.function))
 
     def report(self) -> Report:
         """What it was compiled to."""

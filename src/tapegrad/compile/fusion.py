@@ -6,6 +6,7 @@ group reads never reach memory.
 """
 
 import math
+from collections.abc import Callable
 
 import numpy
 
@@ -84,7 +85,8 @@ def aligned(shape: tuple[int, ...], space: tuple[int, ...]) -> bool:
 class Fusion:
     """The groups of a function's nodes."""
 
-    def __init__(self, nodes: list[Node]):
+    def __init__(self, nodes: list[Node], fits: Callable[[int], bool] = lambda _: True):
+        self.fits = fits  # whether a kernel can have a row of such a length that it goes through again
         self.groups: list[Group] = []
         self.readers: dict[int, set[Group]] = {}  # by the identity of a node, the groups that read it in memory
         self.group_of: dict[int, Group] = {}  # by the identity of a node; views belong to what they show
@@ -178,6 +180,8 @@ class Fusion:
             return row
         wide = effective(group.space)
         if axes != tuple(wide[-len(axes) :]) or (row is not None and row != axes):
+            return ()
+        if not self.fits(math.prod([group.space[k] for k in axes])):
             return ()
         return axes
 

@@ -66,7 +66,8 @@ def step(draw, values):
             return loop(draw, x)
         if kind == 12:
             return tensor.cumsum(x, int(draw.integers(x.ndim)))
-        if kind == 13 and x.ndim == 2:
+        # NumPy has BLAS scale a matrix by a single number, and by 0 that is 0, whatever is in the matrix
+        if kind == 13 and x.ndim == 2 and 1 not in x.shape:
             return product(draw, x)
     return tensor.where(x > 0.25, x * 2.0, 0.5)
 

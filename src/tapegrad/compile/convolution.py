@@ -12,9 +12,9 @@ from contextlib import contextmanager
 
 from tapegrad.compile import llvm
 from tapegrad.compile.correlation import Correlation
-from tapegrad.compile.elementary import NAMES
+from tapegrad.compile.elementary import BYTES, NAMES
 from tapegrad.compile.fusion import KINDS
-from tapegrad.compile.nests import BYTES, Index
+from tapegrad.compile.nests import Index
 from tapegrad.compile.symbol import Node
 from tapegrad.compile.tiling import Axis, Border, Convolution, Phase, Source, Tiles, nearby, starting, tiles_for
 from tapegrad.tensor.rules.windows import CONV2D, CONV2D_IMAGES, CONV2D_WEIGHTS

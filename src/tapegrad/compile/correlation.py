@@ -7,7 +7,8 @@ them, in scratch memory, and the loops over tiles and taps.
 import math
 from collections.abc import Sequence
 
-from tapegrad.compile.nests import BYTES, Index, Nest
+from tapegrad.compile.elementary import BYTES
+from tapegrad.compile.nests import Index, Nest
 from tapegrad.compile.tiling import Axis, Border, Convolution, Source, Tiles
 
 ALIGNED = 64

@@ -35,6 +35,9 @@ ORDERED = {
 # Dearer than writing a number to the cache and reading it again.
 DEAR = {*CALLS, "divide", "sqrt"}
 NAMES = {"float": "float32", "double": "float64"}
+# How numbers lie in memory, and how many bytes each takes.
+MEMORY = {"float": "float", "double": "double", "i64": "i64", "i32": "i32", "i1": "i8"}
+BYTES = {"float": 4, "double": 8, "i64": 8, "i32": 4, "i1": 1}
 
 
 def literal(value: object, element: str) -> str:

@@ -21,7 +21,8 @@ from tapegrad.compile.grouped import GroupedFunction
 from tapegrad.compile.operations import computed
 from tapegrad.compile.recomputing import recompute
 from tapegrad.compile.repeating import Repeating
-from tapegrad.compile.rowkernels import Kernel, UnsupportedGroupError, kernel
+from tapegrad.compile.rowkernels import Kernel, kernel
+from tapegrad.compile.rowlayout import UnsupportedGroupError
 from tapegrad.compile.symbol import Node
 from tapegrad.compile.trace import TracedFunction, is_input
 from tapegrad.errors import InputError

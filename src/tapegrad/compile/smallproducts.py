@@ -9,8 +9,8 @@ where both operands lie so along it.
 from dataclasses import dataclass
 
 from tapegrad.compile import llvm
-from tapegrad.compile.elementary import NAMES
-from tapegrad.compile.nests import BYTES, Index, Nest
+from tapegrad.compile.elementary import BYTES, NAMES
+from tapegrad.compile.nests import Index, Nest
 from tapegrad.compile.tiling import nearby
 
 # So few products of numbers take less time than a call of BLAS.

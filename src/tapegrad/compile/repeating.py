@@ -13,7 +13,7 @@ import numpy
 
 from tapegrad.compile.elementary import Writer
 from tapegrad.compile.fusion import memory_of
-from tapegrad.compile.loops import Loop
+from tapegrad.compile.loopnode import Loop
 from tapegrad.compile.planning import exact_bytes, padded
 from tapegrad.compile.symbol import Node, ordered
 from tapegrad.compile.trace import TracedFunction

@@ -11,7 +11,8 @@ from typing import Any
 import numpy
 
 from tapegrad.compile.bodies import Kind, Recorder, node_of_tensor, traced_body
-from tapegrad.compile.loops import Loop, run
+from tapegrad.compile.loopnode import Loop
+from tapegrad.compile.loops import run
 from tapegrad.compile.symbol import Symbol, constant, current, filled, namespaces, node_of, opened
 from tapegrad.errors import InputError
 from tapegrad.tensor.carried import carried_items, check_alike, leaves, pair

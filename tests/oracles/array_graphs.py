@@ -103,22 +103,31 @@ def pieces(draw, x):
 
 
 def product(draw, x):
-    """A product of matrices, or of a matrix and a vector."""
+    """A product of matrices, or of a matrix and a vector. Where terms overflow, inf or nan comes of the order in which they
+    are added, and of whether each is rounded before."""
+    x = tensor.clip(x, -1e6, 1e6)
     match draw.integers(4):
         case 0:
             return (x @ x.T) * 0.3
         case 1:
             return x @ x[0]
         case 2:
-            return (x.T @ x) * 0.3
+            return product_of(x) * 0.3
     return tensor.einsum("ij,ik->jk", x, tensor.tanh(x))
+
+
+def product_of(x):
+    """A square one."""
+    x = tensor.clip(x, -1e6, 1e6)
+    return x.T @ x
 
 
 def loop(draw, x):
     """A loop over the rows of an array, or over a count."""
     if draw.integers(2):
         return tapegrad.fori_loop(0, 3, lambda i, c: tensor.sin(c) + x * (i + 1), x)
-    weight = x[0] if x.ndim == 1 else tensor.tanh(x.T @ x) if x.ndim == 2 else None
+    square = x.ndim == 2 and 1 not in x.shape
+    weight = x[0] if x.ndim == 1 else tensor.tanh(product_of(x)) if square else None
 
     def body(carry, row):
         inner = carry * 0.5 if weight is None else carry @ weight if weight.ndim == 2 else carry * weight

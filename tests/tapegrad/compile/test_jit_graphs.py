@@ -20,8 +20,8 @@ SEEDS = range(
 TOGETHER = 10  # in one test
 
 BOUND = {np.dtype(np.float32): 2e-4, np.dtype(np.float64): 1e-11}
-# A result may differ by so many times what it moves by when each number moves by its last bits; and by anything where
-# that is more than this part of itself, as of a tanh of what is left of 1e30 - 1e30.
+# Where numbers cancel, a result may differ by so many times what it moves by when numbers move by their last bits, or
+# is computed with more of them; by anything where that is more than this part of itself: of tanh(1e30 - 1e30), say.
 MOVED, LOST = 50, 0.01
 
 
@@ -43,12 +43,14 @@ def interpreted(everything, args):
         return numbers(everything(*args))
 
 
-def moved(args, seed):
-    """The same numbers but for their last bits."""
-    draw = np.random.default_rng(seed)
+def nearby(args):
+    """The same numbers but for their last bits, and the same with more bits."""
+    draw = np.random.default_rng(0)
     bits = 4 * np.finfo(args[0].dtype).eps
     with np.errstate(all="ignore"):
-        return [(x * (1 + bits * draw.uniform(-1, 1, x.shape))).astype(x.dtype) for x in args]
+        for _ in range(4):
+            yield [(x * (1 + bits * draw.uniform(-1, 1, x.shape))).astype(x.dtype) for x in args]
+    yield [x.astype(float if x.dtype == np.float32 else np.longdouble) for x in args]
 
 
 def unlike(got, expected, dtype):
@@ -73,7 +75,7 @@ def check(everything, compiled, args):
         odd = unlike(mine.astype(float), theirs.astype(float), dtype)
         if not odd.any():
             continue
-        neighbours = neighbours or [interpreted(everything, moved(args, seed)) for seed in range(4)]
+        neighbours = neighbours or [interpreted(everything, near) for near in nearby(args)]
         others = np.array([results[k].astype(float) for results in neighbours])
         with np.errstate(all="ignore"):
             reach = MOVED * np.max(np.abs(others - theirs.astype(float)), axis=0, initial=0.0)
@@ -84,7 +86,8 @@ def check(everything, compiled, args):
 
 
 def checked(seed):
-    everything = everything_of(function_of(seed))
+    f = function_of(seed)
+    everything = everything_of(f)
     compiled = tapegrad.jit(everything)
     for awkward in (False, True):
         point = drawn(seed, awkward)
@@ -119,7 +122,7 @@ def compared(seed):
     """Whether differences tell anything, at such a point; then the derivatives must be theirs."""
     f = function_of(seed)
     draw = np.random.default_rng(seed)
-    point = [x.astype(float) for x in drawn(seed, False)]
+    point = [x.astype(float) for x in drawn(seed, awkward=False)]
     along = [draw.normal(size=x.shape) for x in point]
     with np.errstate(all="ignore"):
         wide, narrow = (slopes(f, point, along, step) for step in (2e-5, 1e-5))

@@ -103,8 +103,8 @@ def pieces(draw, x):
 
 
 def product(draw, x):
-    """A product of matrices, or of a matrix and a vector. Where terms overflow, inf or nan comes of the order in which they
-    are added, and of whether each is rounded before."""
+    """A product of matrices, or of a matrix and a vector. Where terms overflow, inf or nan comes of the order in which
+    they are added, and of whether each is rounded before."""
     x = tensor.clip(x, -1e6, 1e6)
     match draw.integers(4):
         case 0:

@@ -119,6 +119,14 @@ SPECIAL = Extension(
 )
 # The way into compiled functions of tensors.
 CALLING = Extension("tapegrad.compile.calling", ["src/tapegrad/compile/calling.pyx"], extra_compile_args=FLAGS)
+# The threads that share its kernels.
+CREW = Extension(
+    "tapegrad.compile.crew",
+    ["src/tapegrad/compile/crew.pyx"],
+    depends=["src/tapegrad/compile/crew.h"],
+    include_dirs=["src/tapegrad/compile"],
+    extra_compile_args=FLAGS,
+)
 COMMON = {
     "include_path": ["src"],
     "build_dir": "build/cython",
@@ -162,7 +170,7 @@ SCALARS = [
 def compiled() -> list[Extension]:
     """All modules, as C."""
     return (
-        cythonize([PILOT, SPECIAL, CALLING], **COMMON)
+        cythonize([PILOT, SPECIAL, CALLING, CREW], **COMMON)
         + cythonize(CORE, compiler_directives={"annotation_typing": False}, **COMMON)
         + cythonize(RULES, compiler_directives={"binding": False}, **COMMON)
         + cythonize(SCALARS, **COMMON)

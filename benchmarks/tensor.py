@@ -304,7 +304,8 @@ def of_tapegrad(name, what="gradient", compiled=False):
                 "gradient": lambda p, along: tapegrad.value_and_grad(f)(p),  # noqa: ARG005
                 "jvp": lambda p, along: (tapegrad.jvp(f, [p], [along]), []),
                 "hvp": lambda p, along: ([], tapegrad.hvp(f, [p], [along])[0]),
-            }[what]
+            }[what],
+            threads=int(os.environ["OMP_NUM_THREADS"]),
         )
         if what != "gradient":
             return lambda: compute(parameters, along)

@@ -15,10 +15,10 @@ import numpy
 from tapegrad.compile import staged
 from tapegrad.compile.symbol import tracing
 from tapegrad.errors import InputError, ShapeError
-from tapegrad.tensor.carried import carried_items, check_carried, filled, leaves, pair
+from tapegrad.tensor.carried import carried_items, check_alike, filled, leaves, pair
 from tapegrad.tensor.functions import stack
 from tapegrad.tensor.tensor import Tensor
-from tapegrad.tensor.trees import is_array, matched, rebuilt
+from tapegrad.tensor.trees import flat, is_array, matched, rebuilt
 
 
 def scan(
@@ -34,8 +34,8 @@ def scan(
 
     init, x and y are arrays, tensors, numbers, or nested lists, tuples and dicts of them; x is a row of each array of
     xs, None without xs: then length says how many steps there are. A y of None gives None. The carry keeps its
-    structure, shapes and dtypes; a Python number takes the dtype that the first step gives it, and if that is not its
-    own the first step is computed again from such a number. With reverse the last row comes first; results stay with
+    structure, shapes and dtypes; a Python number takes the dtype that the first step gives it, and the first step is
+    then computed again from such a number. With reverse the last row comes first; results stay with
     their rows.
 
     Inside `jit` f is traced once, whatever the length. The backward pass of value_and_grad and vjp reads what each step
@@ -61,14 +61,7 @@ def scan(
     results: list[Any] = []
     for k in range(count)[:: -1 if reverse else 1]:
         row = filled(xs, [x[k] for x in leaves(xs)])
-        while True:
-            following, result = pair(f(carry, row))
-            check_carried(following, carry, "scan")
-            before = carry if results or not leaves(result) else of_dtypes(carry, following)
-            if before is carry:
-                break
-            carry = before  # again: the first result has the dtype of the others
-        carry = following
+        carry, result = advanced(lambda carry, row: pair(f(carry, row)), carry, "scan", row)
         results.append(result)
     if reverse:
         results.reverse()
@@ -80,8 +73,8 @@ def scan(
 def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
     """What body makes of init in the steps from lower to upper - 1: `carry = body(i, carry)` for each i.
 
-    As `scan`, without rows and results. Inside `jit` i is a tensor of one integer, and bounds may be such tensors too;
-    then it is a `while_loop`.
+    As `scan`, without rows and results; what is said there of the carry holds here. Inside `jit` i is a tensor of one
+    integer, and bounds may be such tensors too; then it is a `while_loop`.
 
     >>> import tapegrad
     >>> tapegrad.fori_loop(1, 6, lambda i, product: product * i, 1)
@@ -93,14 +86,13 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
         return staged.fori_loop(lower, upper, body, init)
     carry = init
     for i in range(operator.index(lower), operator.index(upper)):
-        following = body(i, carry)
-        check_carried(following, carry, "fori_loop")
-        carry = following
+        carry, _ = advanced(lambda carry, i: (body(i, carry), None), carry, "fori_loop", i)
     return carry
 
 
 def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init: Any) -> Any:
     """What body makes of init, again and again as long as the condition holds: `carry = body(carry)`.
+    What `scan` says of the carry holds here.
 
     Inside `jit` the number of steps may differ from call to call; there it has no reverse mode, for which there would
     have to be a place for every step: use `fori_loop`, or forward mode.
@@ -115,9 +107,7 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init
         return staged.while_loop(condition, body, init)
     carry = init
     while holds(condition(carry)):
-        following = body(carry)
-        check_carried(following, carry, "while_loop")
-        carry = following
+        carry, _ = advanced(lambda carry: (body(carry), None), carry, "while_loop")
     return carry
 
 
@@ -128,6 +118,58 @@ def holds(met: Any) -> bool:
             f"expected the condition of while_loop to be one number, got an array of shape {met.shape}; reduce it"
         )
     return bool(met)
+
+
+# ---- what is carried ---------------------------------------------------------------------------------------------
+
+
+def advanced(step: Callable[..., tuple[Any, Any]], carry: Any, loop: str, *others: Any) -> tuple[Any, Any]:
+    """What a step makes of what is carried, and its result. A number of Python's first takes the dtype of what follows
+    it: the step is computed again from it, so that all steps, and their results, are of the same dtypes."""
+    while True:
+        following, result = step(carry, *others)
+        before, after = [], []
+        items = zip(carried_items(following, carry), flat(carry), strict=True)
+        for k, (new, old) in enumerate(items):
+            if old is None:
+                continue
+            number, continued = carried_on(new, old, k, loop)
+            before.append(number)
+            after.append(continued)
+        if all(x is y for x, y in zip(before, leaves(carry), strict=True)):
+            return filled(carry, after), result
+        carry = filled(carry, before)
+
+
+def carried_on(new: Any, old: Any, k: int, loop: str) -> tuple[Any, Any]:
+    """An item of what is carried, in the dtype of what follows it if it is a number of Python's; and what follows it,
+    in the item's dtype if it is such a number. An error if the dtypes do not go together."""
+    if type(old) in (int, float):
+        if type(new) in (int, float):
+            return (float(old), new) if type(new) is float and type(old) is int else (old, type(old)(new))
+        dtype = dtype_of(new)
+        if dtype is None:
+            return old, new  # on a tape
+        if shape_of(new) != () or not numpy.can_cast(type(old), dtype, "same_kind"):
+            check_alike((shape_of(new), dtype), ((), numpy.dtype(type(old))), k, loop)
+        return dtype.type(old), new
+    expected = dtype_of(old)
+    if expected is None or dtype_of(new) is None:
+        return old, new
+    if type(new) in (int, float) and shape_of(old) == () and expected.kind in ("f" if type(new) is float else "fiu"):
+        return old, expected.type(new)
+    check_alike((shape_of(new), dtype_of(new)), (shape_of(old), expected), k, loop)
+    return old, new
+
+
+def dtype_of(value: Any) -> Any:
+    """The dtype of something carried, of Python's numbers too; None for a variable of a tape."""
+    return numpy.dtype(type(value)) if type(value) in (bool, int, float) else getattr(value, "dtype", None)
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    """The shape of something carried."""
+    return getattr(value, "shape", ())
 
 
 # ---- how many steps, and their results --------------------------------------------------------------------------
@@ -160,27 +202,6 @@ def steps_of(xs: Any, length: int | None) -> int:
     if not lengths:
         raise InputError("scan got neither xs nor length, and so no number of steps; write length=n, or give xs")
     return int(lengths[0])
-
-
-def of_dtypes(carry: Any, following: Any) -> Any:
-    """What is carried first, Python's numbers in the dtypes that they take in the first step; itself if they keep
-    theirs."""
-    before = leaves(carry)
-    after = [item for item in carried_items(following, carry) if item is not None]
-    numbers = [in_dtype(old, new) for old, new in zip(before, after, strict=True)]
-    return carry if all(x is y for x, y in zip(numbers, before, strict=True)) else filled(carry, numbers)
-
-
-def in_dtype(old: Any, new: Any) -> Any:
-    """A number of Python's in the dtype of what follows it."""
-    if type(old) not in (int, float):
-        return old
-    if type(old) is int and type(new) is float:
-        return float(old)
-    dtype = getattr(new, "dtype", None)
-    if dtype is None or dtype == numpy.dtype(type(old)) or (dtype.kind != "f" and type(old) is float):
-        return old
-    return dtype.type(old)
 
 
 def stacked(items: Sequence[Any]) -> Any:

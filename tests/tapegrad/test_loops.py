@@ -253,6 +253,91 @@ def test_a_number_takes_the_dtype_of_what_is_added_to_it() -> None:
     assert f(numpy.ones((3, 2), numpy.float32)) == 6
 
 
+def narrow(c: Any) -> Any:
+    """A product that shows whether a number is one of Python's, which leaves float32 alone."""
+    return c * numpy.ones(2, numpy.float32)
+
+
+@pytest.mark.parametrize(
+    ("init", "following", "dtype"),
+    [
+        (0.0, lambda c, r: c + r.sum(), numpy.float64),  # float, then float64: from the first step on
+        (0, lambda c, r: c + r.sum(), numpy.float64),
+        (1.0, lambda c, r: c * 2.0, numpy.float32),  # Python's in every step
+        (1, lambda c, r: c * 1.5, numpy.float32),
+        (0.5, lambda c, r: 1, numpy.float32),
+        (numpy.float64(2.0), lambda c, r: 1.5, numpy.float64),
+        (numpy.float32(2.0), lambda c, r: 1.5, numpy.float32),
+    ],
+)
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_results_have_the_dtype_of_the_carry_eager_and_compiled(
+    init: Any, following: Any, dtype: Any, count: int
+) -> None:
+    def f(x: Any) -> Any:
+        return tapegrad.scan(lambda c, r: (following(c, r), narrow(c)), init, x)
+
+    def last(x: Any) -> Any:
+        return narrow(tapegrad.fori_loop(0, count, lambda i, c: following(c, x), init))
+
+    x = numpy.full((count, 2), 0.25)
+    carry, ys = f(x)
+    compiled_carry, compiled_ys = tapegrad.jit(f)(x)
+    assert ys.dtype == compiled_ys.dtype == dtype
+    numpy.testing.assert_array_equal(numpy.asarray(ys), compiled_ys)
+    assert carry == compiled_carry
+    if count:
+        eager, compiled = last(x), tapegrad.jit(last)(x)
+        assert eager.dtype == compiled.dtype == dtype
+        numpy.testing.assert_array_equal(numpy.asarray(eager), compiled)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    ("init", "following", "message"),
+    [
+        (True, lambda c: 2, r"item 0 went in as bool\[\] and came out as int64\[\]; start with a number of int64"),
+        (1, lambda c: True, r"int64\[\] and came out as bool\[\]"),
+        (
+            0.5,
+            lambda c: numpy.int64(1),
+            r"float64\[\] and came out as int64\[\]; .* or convert what the body returns to",
+        ),
+        (numpy.int64(1), lambda c: 1.5, r"int64\[\] and came out as float64\[\]"),
+        (0.5, lambda c: numpy.ones(2), r"float64\[\] and came out as float64\[2\]; broadcast or reshape init"),
+    ],
+)
+def test_a_number_that_becomes_of_another_kind(init: Any, following: Any, message: str, compiled: bool) -> None:
+    """Every loop says the same, and of the same item."""
+
+    def scanned(x: Any) -> Any:
+        return tapegrad.scan(lambda c, r: (following(c), None), init, x)[0]
+
+    def counted(x: Any) -> Any:
+        return tapegrad.fori_loop(0, 3, lambda i, c: following(c), init)
+
+    def repeated(x: Any) -> Any:
+        return tapegrad.while_loop(lambda c: x.sum() < 1, following, init)
+
+    for name, f in (("scan", scanned), ("fori_loop", counted), ("while_loop", repeated)):
+        with pytest.raises(ShapeError, match=f"the body of {name} .*{message}"):
+            (tapegrad.jit(f) if compiled else f)(numpy.zeros(2))
+
+
+def test_an_array_beside_a_number_that_takes_a_dtype() -> None:
+    """The number is float64 from the first step on, and so is what it is multiplied with."""
+
+    def f(x: Any) -> Any:
+        def body(i: Any, carry: Any) -> Any:
+            return carry[0] + x.sum(), carry[0] * carry[1]
+
+        return tapegrad.fori_loop(0, 1, body, (0.0, numpy.ones(2, numpy.float32)))
+
+    for g in (f, tapegrad.jit(f)):
+        with pytest.raises(ShapeError, match=r"item 1 went in as float32\[2\] and came out as float64\[2\]"):
+            g(numpy.ones(3))
+
+
 def test_numbers_on_a_tape() -> None:
     def f(x: Any) -> Any:
         last, ys = tapegrad.scan(lambda y, k: (tapegrad.sin(y) * x + k, y), x, numpy.arange(3.0))
@@ -439,6 +524,28 @@ def test_the_body_is_traced_once() -> None:
 
     tapegrad.jit(lambda w: tapegrad.hvp(f, (w,), (V,)))(W)
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize("used", [0, 1])
+def test_results_that_nothing_reads_have_no_cotangent(used: int) -> None:
+    """Zeros times an infinity would be nan; and the loop forwards runs once, whatever is kept."""
+
+    def f(x: Any) -> Any:
+        def body(c: Any, r: Any) -> Any:
+            c = tensor.tanh(c + r)
+            return c, (c, r * c)
+
+        last, rows = tapegrad.scan(body, 0.5, x)
+        return last * 3.0 if used else rows[0].sum()
+
+    x = numpy.array([0.5, numpy.inf, 2.0])
+    both = tapegrad.value_and_grad(f)
+    compiled = tapegrad.jit(both)
+    value, gradient = compiled(x)
+    assert_close(value, both(x)[0])
+    assert_close(gradient, both(x)[1])
+    assert numpy.isfinite(gradient).all()
+    assert compiled.report(x).loops == 2
 
 
 def test_the_graph_is_as_long_for_any_count() -> None:

@@ -71,13 +71,13 @@ def select(what: "What | Sequence[What] | None", inputs: Any = None, name: str |
             "inputs go with one plain function; names, files and workloads have inputs of their own: leave inputs out"
         )
     words = []
-    made: dict[str, tuple[Any, str]] = {}  # what each file was made for, or each name given
+    claimed: dict[str, tuple[Any, str]] = {}  # what each file was made for, or each name given
     for part in parts:
         words.append(_word(part, inputs, name))
         if not isinstance(part, str | Path):
             file, separator, _ = words[-1].rpartition(".py:")
             ours = separator and Path(file).parent == packing.FOLDER
-            before, called = made.setdefault(file if ours else words[-1], (part, _title(part)))
+            before, called = claimed.setdefault(file if ours else words[-1], (part, _title(part)))
             if before is not part:
                 both = (
                     f"two workloads called {called!r}" if called == _title(part) else f"{called!r} and {_title(part)!r}"

@@ -6,7 +6,6 @@ to, which are compiled. A body is closed: whatever it uses from outside is an op
 """
 
 import contextlib
-import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -117,9 +116,9 @@ class Recorder:
 
     def staged(self, array: Any) -> Tensor:
         """A tensor of this step."""
-        made = wrapped(array)
-        made._node = Stage(self.level, self)
-        return made
+        variable = wrapped(array)
+        variable._node = Stage(self.level, self)
+        return variable
 
     def owns(self, value: Any) -> bool:
         """Whether a value is a tensor of this step."""
@@ -225,21 +224,21 @@ def needed(recorder: Recorder, places: list[Place], outputs: Sequence[Tensor]) -
     """The equations that lead to outputs; what a place stands for is not computed."""
     given = {mark(tensor) for place in places for tensor in place.tensors}
     wanted = {mark(output) for output in outputs} - given
-    found = []
+    leading = []
     for equation in reversed(recorder.equations):
         if any(mark(result) in wanted for result in equation.results):
-            found.append(equation)
+            leading.append(equation)
             wanted |= {mark(x) for x in equation.operands if recorder.owns(x)} - given
-    return found[::-1]
+    return leading[::-1]
 
 
 def loose(equation: Equation) -> list[Node]:
     """The arrays without derivative that an equation uses: conditions, indices, constants."""
-    found: list[Node] = []
+    nodes: list[Node] = []
 
     def collect(value: Any) -> None:
         if type(value) is Symbol:
-            found.append(value.node)
+            nodes.append(value.node)
         elif type(value) in (tuple, list):
             for item in value:
                 collect(item)
@@ -251,7 +250,7 @@ def loose(equation: Equation) -> list[Node]:
         else:
             collect(value)
     collect(equation.settings)
-    return found
+    return nodes
 
 
 def changing(roots: Iterable[Node], inputs: Iterable[Node]) -> tuple[list[Node], set[int]]:
@@ -267,12 +266,12 @@ def changing(roots: Iterable[Node], inputs: Iterable[Node]) -> tuple[list[Node],
 def unchanging(roots: list[Node], inputs: list[Node]) -> list[Node]:
     """What a step reads that is the same in every step: nodes from outside. Known numbers stay inside."""
     nodes, depends = changing(roots, inputs)
-    found: dict[int, Node] = {}
+    fixed: dict[int, Node] = {}
     for reader in nodes:
         if id(reader) in depends:
-            found |= {id(x): x for x in reader.operands if id(x) not in depends}
-    found |= {id(root): root for root in roots if id(root) not in depends}
-    return [node for node in found.values() if not is_splat(node) and node.op not in FREE]
+            fixed |= {id(x): x for x in reader.operands if id(x) not in depends}
+    fixed |= {id(root): root for root in roots if id(root) not in depends}
+    return [node for node in fixed.values() if not is_splat(node) and node.op not in FREE]
 
 
 class Substitution:
@@ -291,9 +290,9 @@ class Substitution:
             if all(x is y for x, y in zip(operands, node.operands, strict=True)):
                 self.known[id(node)] = node
                 continue
-            made = current().node(node.op, operands, node.settings, node.shape, node.dtype)
-            made.weak = node.weak
-            self.known[id(node)] = made
+            replacement = current().node(node.op, operands, node.settings, node.shape, node.dtype)
+            replacement.weak = node.weak
+            self.known[id(node)] = replacement
         return self.known[id(root)]
 
     def value(self, value: Any) -> Any:
@@ -338,8 +337,3 @@ def zeros(kind: Kind) -> Tensor:
 def kind_of(node: Node) -> Kind:
     """What a node is like."""
     return Kind(node.shape, node.dtype)
-
-
-def size_of(node: Node) -> int:
-    """The bytes of a node's numbers."""
-    return math.prod(node.shape) * int(node.dtype.itemsize)

@@ -7,7 +7,8 @@ them, in scratch memory, and the loops over tiles and taps.
 import math
 from collections.abc import Sequence
 
-from tapegrad.compile.nests import BYTES, Index, Nest
+from tapegrad.compile.elementary import BYTES
+from tapegrad.compile.nests import Index, Nest
 from tapegrad.compile.tiling import Axis, Border, Convolution, Source, Tiles
 
 ALIGNED = 64
@@ -18,9 +19,9 @@ SMALL_BYTES = 24 << 10
 class Correlation(Nest):
     """A function while it is being written, of target, left and right operand, and scratch memory."""
 
-    def __init__(self, name: str, of: Convolution, element: str):
+    def __init__(self, name: str, sizes: Convolution, element: str):
         super().__init__(name, ("target", "left", "right", "scratch"), element, 1)
-        self.of = of
+        self.sizes = sizes
         self.scratch_bytes = 0
 
     def reserved(self, count: int) -> str:
@@ -59,7 +60,7 @@ class Correlation(Nest):
         tap the channels side by side, which are a step apart. The taps lie along axes, outermost first.
         odd: a number in memory that becomes nan if one of the weights is infinite or nan."""
         size = math.prod([n for n, _ in axes]) * together
-        target = self.reserved(self.of.groups * len(blocks) * size)
+        target = self.reserved(self.sizes.groups * len(blocks) * size)
         starts = self.constants(blocks)
 
         def along(axes: Sequence[Axis], at: Index, home: str, number: Index) -> None:
@@ -74,9 +75,9 @@ class Correlation(Nest):
                 if odd is not None:
                     self.added(odd, self.writer.put(f"fmul {self.element} {value}, {self.zero()}"))
 
-        with self.loop(self.of.groups) as group, self.loop(len(blocks)) as block:
+        with self.loop(self.sizes.groups) as group, self.loop(len(blocks)) as block:
             channel = self.entry(starts, block)
-            first = self.total(weights.offset, (group, self.of.outward * weights.strides[0]), (channel, step))
+            first = self.total(weights.offset, (group, self.sizes.outward * weights.strides[0]), (channel, step))
             along(axes, first, self.place(target, (group, len(blocks) * size), (block, size)), 0)
         return target
 

@@ -35,6 +35,9 @@ ORDERED = {
 # Dearer than writing a number to the cache and reading it again.
 DEAR = {*CALLS, "divide", "sqrt"}
 NAMES = {"float": "float32", "double": "float64"}
+# How numbers lie in memory, and how many bytes each takes.
+MEMORY = {"float": "float", "double": "double", "i64": "i64", "i32": "i32", "i1": "i8"}
+BYTES = {"float": 4, "double": 8, "i64": 8, "i32": 4, "i1": 1}
 
 
 def literal(value: object, element: str) -> str:
@@ -74,6 +77,14 @@ class Writer:
         """A call of one of LLVM's own functions."""
         self.definitions[name] = f"declare {result} @{name}({', '.join(kind for kind, _ in operands)})\n"
         return self.put(f"call {result} @{name}({', '.join(f'{kind} {value}' for kind, value in operands)})")
+
+    def slot(self, table: str, k: int) -> str:
+        """Where a table holds its address number k."""
+        return self.put(f"getelementptr ptr, ptr {table}, i64 {k}")
+
+    def held(self, table: str, k: int) -> str:
+        """The address number k that a table holds."""
+        return self.put(f"load ptr, ptr {self.slot(table, k)}")
 
     # elementwise operations; lanes 0: of numbers
 

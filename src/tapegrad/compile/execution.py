@@ -6,7 +6,6 @@ of memory that is kept from call to call, and share it where their lives do not 
 """
 
 import ctypes
-import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,19 +16,20 @@ import numpy
 from tapegrad.compile import convolution, llvm, maths, moving, planning, products
 from tapegrad.compile.calling import Entry, Leaf, Result
 from tapegrad.compile.elementary import Writer
-from tapegrad.compile.fusion import Fusion, Group, is_splat, view_of
-from tapegrad.compile.graph import Graph
-from tapegrad.compile.operations import VIEWS, computed
+from tapegrad.compile.fusion import Group, is_splat, view_of
+from tapegrad.compile.grouped import GroupedFunction
+from tapegrad.compile.operations import computed
+from tapegrad.compile.recomputing import recompute
 from tapegrad.compile.repeating import Repeating
-from tapegrad.compile.rowkernels import Kernel, UnsupportedGroupError, kernel
-from tapegrad.compile.symbol import Node, ordered
+from tapegrad.compile.rowkernels import Kernel, kernel
+from tapegrad.compile.rowlayout import UnsupportedGroupError
+from tapegrad.compile.symbol import Node
 from tapegrad.compile.trace import TracedFunction, is_input
 from tapegrad.errors import InputError
 from tapegrad.tensor.carried import filled
 from tapegrad.tensor.namespaces import Array
 from tapegrad.tensor.trees import flat, rebuilt
 
-ALIGNED = 64
 NATIVE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
@@ -58,20 +58,7 @@ class Report:
     code_bytes: int
     compile_seconds: float
     vector_maths: str  # where its exp, log and their kin come from: "libmvec", "own", "one lane at a time", or several
-
-
-def own_memory(outputs: list[Node]) -> list[Node]:
-    """Nodes for results, each an array of its own: what is an argument, a constant, a view or twice there is copied."""
-    seen: set[int] = set()
-    results = []
-    for node in outputs:
-        base = node
-        while base.op == "reshape":
-            base = base.operands[0]
-        shown = base.op in VIEWS or base.op in ("input", "array", "constant") or (node.shape and id(base) in seen)
-        results.append(Node("copy", (node,), None, node.shape, node.dtype) if shown else node)
-        seen.add(id(base))
-    return results
+    shared_kernels: int = 0  # those that several threads do together
 
 
 def is_plain(tree: Any) -> bool:
@@ -83,86 +70,22 @@ def is_plain(tree: Any) -> bool:
     return True
 
 
-def graph_of(nodes: list[Node], function: TracedFunction) -> Graph:
-    """The nodes of a traced function as a graph of typed nodes."""
-    graph = Graph()
-    places: dict[int, int] = {}
-    for node in nodes:
-        if node.op == "input":
-            places[id(node)] = graph.input(node.dtype.name, node.shape)
-        elif node.op == "constant":
-            places[id(node)] = graph.constant(node.settings, node.dtype.name)
-        else:
-            settings = () if node.settings is None else (("settings", f"{node.settings!r:.60}"),)
-            operands = [places[id(x)] for x in node.operands]
-            places[id(node)] = graph.add(
-                node.op, *operands, dtype=node.dtype.name, shape=node.shape, attributes=settings
-            )
-    graph.outputs = [places[id(node)] for node in function.outputs]
-    return graph
-
-
-class Executable:
+class Executable(GroupedFunction):
     """A traced function, ready to be called. lend: whether temporary arrays may lie in results that are not written
-    yet; then whoever calls the code itself must note their addresses."""
+    yet; then whoever calls the code itself must note their addresses. threads: how many may share a kernel."""
 
-    def __init__(self, function: TracedFunction, lend: bool = False):
-        self.function = function
-        self.lend = lend
-        self.lock = threading.Lock()  # its temporary arrays are there once
-        function.outputs = own_memory(function.outputs)
-        conditions = [node for node, _ in function.checks]
-        self.nodes = ordered([*function.outputs, *conditions])
+    def __init__(self, function: TracedFunction, lend: bool = False, threads: int = 1):
         self.native = llvm.available()
-        self.fusion = Fusion(self.nodes)
-        self.groups = self.fusion.ordered()
-        self._find_stored([*function.outputs, *conditions])
-        self.groups = planning.frugal(self.groups, self._traffic([*function.outputs, *conditions]))
+        super().__init__(function)
+        self.lend = lend
+        self.threads = threads
+        self.lock = threading.Lock()  # its temporary arrays are there once
         self._compile()
         self._lay_out(function.outputs)
 
-    # ---- what is in memory
-
-    def _find_stored(self, roots: list[Node]) -> None:
-        """The nodes that are in memory: what is read by another group, or given back."""
-        self.stored: dict[int, Node] = {}
-        readers: list[tuple[Node, Group | None]] = [(root, None) for root in roots]
-        for group in self.groups:
-            readers += [(x, group) for node in group.nodes for x in node.operands]
-        for x, reader in readers:
-            base = self._memory_of(x)
-            home = self.fusion.group_of.get(id(base))
-            if home is None or home is not reader or base is not x:
-                self.stored[id(base)] = base
-
-    def _memory_of(self, x: Node) -> Node:
-        """The node whose memory holds a node's numbers."""
-        while x.op in VIEWS and x.op != "broadcast_to" and not is_splat(x) and view_of(x) is not None:
-            x = x.operands[0]
-        return x
-
-    def _traffic(self, roots: list[Node]) -> planning.Traffic:
-        """What groups write and read in memory."""
-        written = [self._written(group) for group in self.groups]
-        read = []
-        for group in self.groups:
-            bases = [self._memory_of(x) for node in group.nodes for x in node.operands]
-            read.append(list({id(x): x for x in bases if id(x) not in group.members}.values()))
-        known = {id(node) for nodes in written for node in nodes}
-        ours = {id(self._memory_of(root)) for root in roots}
-        return planning.Traffic(written, read, ours | {id(x) for nodes in read for x in nodes if id(x) not in known})
-
-    def _read(self) -> list[tuple[Node, Node]]:
-        """What each group reads: the node, and the one whose memory that is, which may be larger or smaller."""
-        pairs = []
-        for group in self.groups:
-            outside = {id(x): x for node in group.nodes for x in node.operands if id(x) not in group.members}
-            known = [(x, self._memory_of(x)) for x in outside.values() if x.op != "arange" and not is_splat(x)]
-            pairs += [(x, base) for x, base in known if id(base) not in group.members]
-        return pairs
-
-    def _written(self, group: Group) -> list[Node]:
-        return [node for node in group.nodes if id(node) in self.stored]
+    def _compute_again(self) -> None:
+        if self.native:
+            recompute(self.groups, self.roots)
 
     # ---- what is compiled
 
@@ -171,7 +94,7 @@ class Executable:
         self.slots: dict[int, int] = {}  # the place of a node's address in the table
         self.scratch = 0
         self.over: list[tuple[Node, Node]] = []
-        self.counts = {"kernels": 0, "products": 0, "convolutions": 0}
+        self.counts = {"kernels": 0, "shared": 0, "products": 0, "convolutions": 0}
         self.loops: dict[int, Repeating] = {}
         texts: list[str] = []
         definitions: dict[str, str] = {}
@@ -231,16 +154,19 @@ class Executable:
 
         if group.space is not None:
             try:
-                loop: Kernel = kernel(f"kernel{len(texts)}", group, self.stored)
+                loop: Kernel = kernel(f"kernel{len(texts)}", group, self.stored, self.threads)
             except UnsupportedGroupError:
                 return False
             texts.append(loop.text)
             definitions |= loop.definitions
             self.over += loop.over
-            given = ", ".join(f"ptr {pointer(node)}" for node in loop.arrays)
             scratch = writer.put("load ptr, ptr %table")
-            comma = ", " if given else ""
-            writer.say(f"call void @kernel{len(texts) - 1}({given}{comma}ptr {scratch})")
+            if loop.shared is None:
+                given = ", ".join([f"ptr {pointer(node)}" for node in loop.arrays] + [f"ptr {scratch}"])
+                writer.say(f"call void @kernel{len(texts) - 1}({given})")
+            else:
+                loop.shared.call(writer, pointer, scratch)
+                self.counts["shared"] += 1
             self.scratch = max(self.scratch, loop.scratch_bytes)
             self.counts["kernels"] += 1
             return True
@@ -281,11 +207,11 @@ class Executable:
         self, node: Node, writer: Writer, texts: list[str], definitions: dict[str, str], pointer: Any
     ) -> bool:
         name = f"moving{len(texts)}"
-        made = moving.function_for(name, node)
-        if made is None:
+        moved = moving.function_for(name, node)
+        if moved is None:
             return False
-        texts.append(made[0])
-        definitions |= made[1]
+        texts.append(moved[0])
+        definitions |= moved[1]
         places = [pointer(node), *[self._place(x, writer, pointer) for x in moving.operands_of(node)]]
         writer.say(f"call void @{name}({', '.join(f'ptr {place}' for place in places)})")
         return True
@@ -309,12 +235,12 @@ class Executable:
             for node in self.stored.values()
             if id(node) not in self.given and node.operands and not is_splat(node) and not self._is_interpreted(node)
         ]
-        scratch = -(-self.scratch // ALIGNED) * ALIGNED
+        scratch = planning.padded(self.scratch)
         results = [base for base in self._results(outputs) if id(base) in self.slots] if self.lend else []
-        plan = planning.planned(temporary, results, self._lives(outputs), self.over, len(self.groups))
+        plan = planning.planned(temporary, results, self._lives(), self.over, len(self.groups))
         total = scratch + plan.total
-        self.arena = numpy.zeros(total + ALIGNED, numpy.uint8)
-        start = -self.arena.ctypes.data % ALIGNED
+        self.arena = numpy.zeros(total + planning.ALIGNED, numpy.uint8)
+        start = -self.arena.ctypes.data % planning.ALIGNED
         self.table = numpy.zeros(len(self.slots) + 2, numpy.uintp)
         self.table[0] = self.arena.ctypes.data + start
         self.memory: dict[int, Array] = {}  # of what stays where it is
@@ -325,7 +251,7 @@ class Executable:
                 self.guests.setdefault(id(host), []).append((node, place))
                 continue
             at = start + scratch + place
-            size = math.prod(node.shape) * node.dtype.itemsize
+            size = planning.exact_bytes(node)
             self.memory[id(node)] = self.arena[at : at + size].view(node.dtype).reshape(node.shape)
         for node in self.stored.values():
             if node.op == "array":
@@ -339,12 +265,12 @@ class Executable:
                 self.table[self.slots[id(node)]] = self.memory[id(node)].ctypes.data
         for loop in self.loops.values():
             if loop.native:
-                loop.spare = numpy.zeros(loop.spare_bytes + ALIGNED, numpy.uint8)
+                loop.spare = numpy.zeros(loop.spare_bytes + planning.ALIGNED, numpy.uint8)
                 start = loop.spare.ctypes.data
                 for held, address in (
                     (loop, loop.inner.steps[0].native_address),
                     (loop.inner, loop.inner.address),
-                    (loop.spare_of, start + -start % ALIGNED),
+                    (loop.spare_of, start + -start % planning.ALIGNED),
                 ):
                     self.table[self.slots[id(held)]] = address
         self.address = self.table.ctypes.data
@@ -353,22 +279,6 @@ class Executable:
         """The memory of results that is there before the call."""
         bases = [self._memory_of(node) for node in outputs if node.shape]
         return [base for base in bases if base.operands and not self._is_interpreted(base)]
-
-    def _lives(self, outputs: list[Node]) -> dict[int, tuple[int, int]]:
-        """For each node in memory the first and the last group during which it is needed."""
-        lives: dict[int, tuple[int, int]] = {}
-        for number, group in enumerate(self.groups):
-            for node in group.nodes:
-                first, last = lives.get(id(node), (number, number))
-                lives[id(node)] = first, max(last, number)
-                for x in node.operands:
-                    base = id(self._memory_of(x))
-                    first, last = lives.get(base, (number, number))
-                    lives[base] = min(first, number), max(last, number)
-        for node in [*outputs, *[condition for condition, _ in self.function.checks]]:
-            base = id(self._memory_of(node))
-            lives[base] = lives.get(base, (0, 0))[0], len(self.groups)
-        return lives
 
     def entry(self, args: tuple[Any, ...]) -> Entry | None:
         """A quick way to call it with arguments like these, if all of it is machine code and makes its own results."""
@@ -450,7 +360,7 @@ class Executable:
                 if id(base) in self.slots:
                     self.table[self.slots[id(base)]] = results[place].ctypes.data
                 for guest, at in self.guests.get(id(base), ()):
-                    size = math.prod(guest.shape) * guest.dtype.itemsize
+                    size = planning.exact_bytes(guest)
                     numbers = results[place].reshape(-1).view(numpy.uint8)[at : at + size].view(guest.dtype)
                     arrays[id(guest)] = numbers.reshape(guest.shape)
                     self.table[self.slots[id(guest)]] = numbers.ctypes.data
@@ -462,9 +372,9 @@ class Executable:
                 node = step.node
                 if node.op == "scan":
                     loop = self.loops[id(node)]
-                    found = loop.values([self.array(x, arrays) for x in node.operands])
+                    last_values = loop.values([self.array(x, arrays) for x in node.operands])
                     for k, part in loop.parts.items():
-                        self._keep(part, found[k], arrays)
+                        self._keep(part, last_values[k], arrays)
                     continue
                 value = computed(node.op, node.settings, [self.array(x, arrays) for x in node.operands])
                 self._keep(node, value, arrays)
@@ -483,10 +393,6 @@ class Executable:
         if id(node) in self.slots:
             self.table[self.slots[id(node)]] = value.ctypes.data
 
-    def shown(self) -> str:
-        """The operations, one on each line, in the words of the graph that programs become too."""
-        return str(graph_of(self.nodes, self.function))
-
     def report(self) -> Report:
         """What it was compiled to."""
         bodies = [loop.inner.report() for loop in self.loops.values()]
@@ -494,6 +400,7 @@ class Executable:
         return Report(
             operations=len(self.nodes) + sum(body.operations for body in bodies),
             kernels=self.counts["kernels"] + sum(body.kernels for body in bodies),
+            shared_kernels=self.counts["shared"] + sum(body.shared_kernels for body in bodies),
             products=self.counts["products"] + sum(body.products for body in bodies),
             convolutions=self.counts["convolutions"] + sum(body.convolutions for body in bodies),
             loops=len(self.loops) + sum(body.loops for body in bodies),

@@ -6,6 +6,7 @@ group reads never reach memory.
 """
 
 import math
+from collections.abc import Callable
 
 import numpy
 
@@ -84,7 +85,8 @@ def aligned(shape: tuple[int, ...], space: tuple[int, ...]) -> bool:
 class Fusion:
     """The groups of a function's nodes."""
 
-    def __init__(self, nodes: list[Node]):
+    def __init__(self, nodes: list[Node], fits: Callable[[int], bool] = lambda _: True):
+        self.fits = fits  # whether a kernel can have a row of such a length that it goes through again
         self.groups: list[Group] = []
         self.readers: dict[int, set[Group]] = {}  # by the identity of a node, the groups that read it in memory
         self.group_of: dict[int, Group] = {}  # by the identity of a node; views belong to what they show
@@ -179,6 +181,8 @@ class Fusion:
         wide = effective(group.space)
         if axes != tuple(wide[-len(axes) :]) or (row is not None and row != axes):
             return ()
+        if not self.fits(math.prod([group.space[k] for k in axes])):
+            return ()
         return axes
 
     def _reaches(self, start: Group, goal: Group) -> bool:
@@ -236,6 +240,13 @@ def view_of(node: Node) -> tuple[Node, int, tuple[int, ...]] | None:
             seen = seen[index if Ellipsis in index else (*index, ...)]  # never a number: there is no memory
     offset = seen.__array_interface__["data"][0] - start.__array_interface__["data"][0]
     return node, offset, tuple(seen.strides)
+
+
+def memory_of(node: Node) -> Node:
+    """The node whose memory holds a node's numbers."""
+    while node.op in VIEWS and node.op != "broadcast_to" and not is_splat(node) and view_of(node) is not None:
+        node = node.operands[0]
+    return node
 
 
 def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:

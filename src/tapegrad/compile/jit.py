@@ -22,6 +22,8 @@ from tapegrad.tensor.trees import flat
 
 # Signatures that are kept compiled; a function that is called with more of them is traced anew again and again.
 MOST_KEPT = 64
+# As many as a crew has members, and the thread that calls.
+MOST_THREADS = 256
 # From so many traces on a function is told to trace often.
 OFTEN = 8
 
@@ -67,11 +69,12 @@ def exclusively(entry: Entry | None) -> Iterator[None]:
 class Jit:
     """A function that is compiled when it is called. `traces` counts how often it was traced."""
 
-    def __init__(self, f: Callable[..., Any], strict: bool):
+    def __init__(self, f: Callable[..., Any], strict: bool, threads: int):
         functools.update_wrapper(self, f)
         self.traces = 0
         self._f = f
         self._strict = strict
+        self._threads = threads
         self._kept: OrderedDict[Any, tuple[Executable, Any, Entry | None]] = OrderedDict()
         self._told = False
         self._entry: Entry | None = None
@@ -109,7 +112,7 @@ class Jit:
                     f"{described(key)}; jit(f) without strict=True compiles again for them"
                 )
             function = traced(self._f, args)
-            executable = Executable(function, lend=True)
+            executable = Executable(function, lend=True, threads=self._threads)
             kept = self._kept[key] = executable, function.structure, executable.entry(args)
             self.traces += 1
             if len(self._kept) > MOST_KEPT:
@@ -149,7 +152,7 @@ def described(key: Any) -> str:
     return f"{key[1]!r:.40}"
 
 
-def jit(f: Callable[..., Any], *, strict: bool = False) -> Jit:
+def jit(f: Callable[..., Any], *, strict: bool = False, threads: int = 1) -> Jit:
     """f, compiled: traced once for each structure, shapes and dtypes of its arguments, then run as machine code.
 
     Arrays, tensors and floats may change from call to call; ints, bools and strings are constants, and another one is
@@ -158,6 +161,8 @@ def jit(f: Callable[..., Any], *, strict: bool = False) -> Jit:
     floats for numbers without axes. Without llvmlite the traced operations are executed by NumPy.
 
     strict: an error, instead of another trace, for arguments unlike the first.
+    threads: how many share a kernel that takes long enough for that. Products of matrices are BLAS's, which has its own
+    number of threads.
 
     >>> import numpy, tapegrad
     >>> f = tapegrad.jit(tapegrad.value_and_grad(lambda x: (x * x).sum()))
@@ -168,4 +173,6 @@ def jit(f: Callable[..., Any], *, strict: bool = False) -> Jit:
     >>> f.traces
     1
     """
-    return Jit(f, strict)
+    if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= MOST_THREADS:
+        raise InputError(f"expected threads to be a whole number from 1 to {MOST_THREADS}, got {threads!r:.40}")
+    return Jit(f, strict, threads)

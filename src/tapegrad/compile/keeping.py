@@ -95,15 +95,15 @@ class Keeping:
             maker = self.maker.get(key)
             if maker is None or not is_cheap(maker):
                 there.add(key)
-        found = []
+        cheap = []
         for equation in self.ahead:
             (key, *others) = [mark(result) for result in equation.results]
             if key in wanted and not others and is_cheap(equation):
                 operands = [mark(x) for x in equation.operands if mark(x)]
                 if all(x in there for x in operands) and not loose(equation):
                     there.add(key)
-                    found.append(equation)
-        return found
+                    cheap.append(equation)
+        return cheap
 
     def keep_arrays(self, roots: list[Node]) -> None:
         """Conditions and indices: kept, unless they follow from what is there."""

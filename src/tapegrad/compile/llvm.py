@@ -151,10 +151,10 @@ def compiled(
         code = _stored(folder, key)
         if code is None:
             start = time.perf_counter()
-            made = object_file(text, optimise, passes, wide)
-            code = Code(made, 0.0, "compiled")
+            object_code = object_file(text, optimise, passes, wide)
+            code = Code(object_code, 0.0, "compiled")
             code.seconds = time.perf_counter() - start
-            _store(folder, key, made)
+            _store(folder, key, object_code)
         _kept[key] = code
         while len(_kept) > MOST_KEPT:
             _kept.popitem(last=False)
@@ -211,18 +211,18 @@ def _stored(folder: str | os.PathLike[str] | None, key: str) -> Code | None:
         content = (Path(folder) / f"{key}.code").read_bytes()
     except OSError:
         return None
-    digest, made = content[:32], content[32:]
-    return Code(made, 0.0, "disk") if hashlib.sha256(made).digest() == digest else None
+    digest, object_code = content[:32], content[32:]
+    return Code(object_code, 0.0, "disk") if hashlib.sha256(object_code).digest() == digest else None
 
 
-def _store(folder: str | os.PathLike[str] | None, key: str, made: bytes) -> None:
+def _store(folder: str | os.PathLike[str] | None, key: str, object_code: bytes) -> None:
     if folder is None:
         return
     path = Path(folder)
     try:
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path, suffix=".part", delete=False) as part:
-            part.write(hashlib.sha256(made).digest() + made)
+            part.write(hashlib.sha256(object_code).digest() + object_code)
         os.replace(part.name, path / f"{key}.code")
     except OSError as error:
         raise InputError(f"expected a folder that code can be kept in, got {str(path)!r}: {error}") from None

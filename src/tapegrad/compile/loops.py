@@ -6,116 +6,22 @@ bodies are made by the transforms and rules that everything else is differentiat
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-from tapegrad.compile.bodies import (
-    Body,
-    Kind,
-    Place,
-    Recorder,
-    array_of,
-    changing,
-    kind_of,
-    mark,
-    node_of_tensor,
-    part_of,
-    recording,
-    replayed,
-    tensor_of,
-    traced_body,
-    zeros,
-)
-from tapegrad.compile.fusion import contiguous, view_of
-from tapegrad.compile.keeping import Keeping
-from tapegrad.compile.operations import VIEWS
-from tapegrad.compile.symbol import Node, Symbol, current, node_of, number_of, recorded
+from tapegrad.compile.bodies import Kind, array_of, kind_of, tensor_of, zeros
+from tapegrad.compile.hoisting import summed
+from tapegrad.compile.loopgradients import gradient_for
+from tapegrad.compile.loopnode import Loop, nodes_of
+from tapegrad.compile.looptangents import interleaved, ordered_results, tangent_of
 from tapegrad.errors import TraceError
-from tapegrad.tensor.directions import output_array, split, vjp_of
 from tapegrad.tensor.instruction import Batch, Instruction, Leaf, Primitive, Tangent
 from tapegrad.tensor.namespaces import namespace
 from tapegrad.tensor.nesting.batching import holding
 from tapegrad.tensor.nesting.execution import carrying
-from tapegrad.tensor.nesting.levels import Level, floor
+from tapegrad.tensor.nesting.levels import floor
 from tapegrad.tensor.nesting.stage import Stage, reading
-from tapegrad.tensor.nesting.traced import plain
-from tapegrad.tensor.rules import elementwise, shapes
+from tapegrad.tensor.rules import shapes
 from tapegrad.tensor.tensor import Tensor, apply, joined, wrapped
-
-
-@dataclass(eq=False)
-class Loop:
-    """A body that is repeated. Its operands: constants, what is carried from step to step, and rows, of which each
-    step gets one. Its results: what was carried last, and the rows of results."""
-
-    body: Body
-    constants: int
-    carried: int
-    length: int | None  # None: as long as the first that is carried is true
-    backwards: bool = False  # from the last row to the first
-    keep: bool = True  # results that are dear to compute, for the gradient; else they are computed again
-    _tangents: dict[tuple[bool, ...], "Derived"] = field(default_factory=dict)
-    _gradients: dict[tuple[bool, ...], "Gradient"] = field(default_factory=dict)
-
-    def __repr__(self) -> str:
-        count = "while" if self.length is None else f"{self.length} ×"
-        nodes, _ = changing(self.body.results, self.body.inputs)
-        return f"{count} {len(nodes)} operations"
-
-    @property
-    def kinds(self) -> list[Kind]:
-        """What its body's results are like."""
-        return [kind_of(node) for node in self.body.results]
-
-    def result(self, k: int) -> Kind:
-        """What its own results are like."""
-        kind = self.kinds[k]
-        return kind if k < self.carried else Kind((self.length or 0, *kind.shape), kind.dtype)
-
-    def active(self, flags: Sequence[bool]) -> tuple[list[bool], list[bool]]:
-        """Which operands, and which results, have a derivative if some operands have: what is carried may get one in
-        any step."""
-        inputs = list(flags)
-        while True:
-            outputs = active_results(self.body, inputs)
-            carried = range(self.carried)
-            late = [k for k in carried if outputs[k] and not inputs[self.constants + k]]
-            for k in late:
-                inputs[self.constants + k] = True
-            if not late:
-                first = inputs[self.constants : self.constants + self.carried]
-                return inputs, [*first, *outputs[self.carried :]]
-
-
-@dataclass
-class Derived:
-    """A loop made of another one, and operands that it has before all others."""
-
-    loop: Loop
-    taken: list[Tensor]
-
-
-@dataclass
-class Gradient:
-    """The two loops of reverse mode: forwards, with further rows for what is kept, and backwards."""
-
-    forwards: Derived
-    backwards: Derived
-
-
-def active_results(body: Body, flags: Sequence[bool]) -> list[bool]:
-    """Which results of a body depend differentiably on some operands."""
-    reached = {mark(t) for place, flag in zip(body.places, flags, strict=True) if flag for t in place.tensors}
-    for equation in body.equations:
-        found = [mark(x) in reached for x in equation.operands]
-        if not any(found):
-            continue
-        outputs = equation.primitive.active(found)[1] if type(equation.primitive) is Loop else [True]
-        for result, flag in zip(equation.results, outputs, strict=True):
-            if flag and result.dtype.kind == "f":
-                reached.add(mark(result))
-    return [mark(output) in reached for output in body.outputs]
-
 
 # ---- a loop applied to operands ----------------------------------------------------------------------------------
 
@@ -144,25 +50,6 @@ def run(loop: Loop, operands: Sequence[Any]) -> list[Tensor]:
     if type(innermost) is Tangent:
         return pushed(loop, values, innermost.level)
     return recorded_loop(loop, values, innermost.level)
-
-
-def nodes_of(loop: Loop, arrays: Sequence[Any]) -> list[Symbol]:
-    """The results as nodes of the function that is being traced."""
-    operands = tuple([dense(node_of(plain(array))) for array in arrays])
-    trace = current()
-    kinds = [loop.result(k) for k in range(len(loop.kinds))]
-    if not kinds:
-        return []
-    whole = trace.node("scan", operands, loop, (), kinds[0].dtype)
-    return [Symbol(trace.node("part", (whole,), k, kind.shape, kind.dtype)) for k, kind in enumerate(kinds)]
-
-
-def dense(node: Node) -> Node:
-    """A node whose numbers lie one after the other."""
-    view = view_of(node) if node.op in VIEWS and number_of(node) is None and node.op != "broadcast_to" else None
-    if view is None or view[2] == contiguous(node.shape):
-        return node
-    return recorded("copy", (node,)).node
 
 
 def at(value: Tensor, level: int) -> bool:
@@ -195,9 +82,9 @@ def one_by_one(loop: Loop, values: Sequence[Tensor], batch: Batch) -> list[Tenso
 def pushed(loop: Loop, values: Sequence[Tensor], level: int) -> list[Tensor]:
     """The results with tangents."""
     flags, outputs = loop.active([at(v, level) and v.dtype.kind == "f" for v in values])
-    derived = loop._tangents.get(tuple(flags))
+    derived = loop.tangents.get(tuple(flags))
     if derived is None:
-        derived = loop._tangents[tuple(flags)] = tangent_of(loop, flags)
+        derived = loop.tangents[tuple(flags)] = tangent_of(loop, flags, run)
     primals = [outside(value, level) for value in values]
     tangents = [
         tensor_of(value._node.array) if at(value, level) else zeros(Kind(value.shape, value.dtype))
@@ -206,66 +93,12 @@ def pushed(loop: Loop, values: Sequence[Tensor], level: int) -> list[Tensor]:
     ]
     results = run(derived.loop, [*derived.taken, *interleaved(loop, primals, tangents, flags)])
     count = len(loop.kinds)
-    found, places = ordered_results(loop, outputs), dict[int, Tensor]()
-    for (k, is_tangent), result in zip(found, results, strict=True):
+    order, places = ordered_results(loop, outputs), dict[int, Tensor]()
+    for (k, is_tangent), result in zip(order, results, strict=True):
         places[k + count * is_tangent] = result
     return [
         carrying(array_of(places[k]), array_of(places[k + count]) if outputs[k] else None, level) for k in range(count)
     ]
-
-
-def interleaved(loop: Loop, primals: list[Any], tangents: list[Any], flags: Sequence[bool]) -> list[Any]:
-    """Operands and their tangents: constants, theirs, what is carried, its, rows, theirs."""
-    remaining = iter(tangents)
-    of = [next(remaining) if flag else None for flag in flags]
-    found = []
-    for start, end in sections(loop):
-        found += primals[start:end]
-        found += [tangent for tangent in of[start:end] if tangent is not None]
-    return found
-
-
-def sections(loop: Loop) -> list[tuple[int, int]]:
-    """Where constants, what is carried and rows start and end among operands."""
-    first, second = loop.constants, loop.constants + loop.carried
-    return [(0, first), (first, second), (second, len(loop.body.places))]
-
-
-def ordered_results(loop: Loop, outputs: Sequence[bool]) -> list[tuple[int, bool]]:
-    """Which result of the tangent's loop is which of the loop's: its number, and whether it is its tangent."""
-    count, found = len(outputs), []
-    for start, end in ((0, loop.carried), (loop.carried, count)):
-        found += [(k, False) for k in range(start, end)]
-        found += [(k, True) for k in range(start, end) if outputs[k]]
-    return found
-
-
-def tangent_of(loop: Loop, flags: Sequence[bool]) -> Derived:
-    """The loop that computes results and their tangents."""
-    kinds = [Kind(node.shape, node.dtype, node.weak) for node in loop.body.inputs]
-    of_tangents = [Kind(kind.shape, kind.dtype) for kind, flag in zip(kinds, flags, strict=True) if flag]
-    outputs = loop.active(flags)[1]
-    order = interleaved(
-        loop, [(k, False) for k in range(len(kinds))], [(k, True) for k, flag in enumerate(flags) if flag], flags
-    )
-    of_tangents_of = dict(zip([k for k, flag in enumerate(flags) if flag], of_tangents, strict=True))
-
-    def step(recorder: Recorder, variables: list[Tensor]) -> list[Tensor]:  # noqa: ARG001  every step's
-        places = dict(zip(order, variables, strict=True))
-        with Level() as level:
-            lifted = [
-                carrying(array_of(places[k, False]), array_of(places[k, True]), level) if flag else places[k, False]
-                for k, flag in enumerate(flags)
-            ]
-            pairs = [split(result, level) for result in replayed(loop.body, lifted, run)]
-        return [tensor_of(pairs[k][is_tangent]) for k, is_tangent in ordered_results(loop, outputs)]
-
-    body, taken, _ = traced_body(step, [of_tangents_of[k] if is_tangent else kinds[k] for k, is_tangent in order])
-    constants = len(taken) + loop.constants + sum(flags[: loop.constants])
-    return Derived(
-        Loop(body, constants, loop.carried + sum(outputs[: loop.carried]), loop.length, loop.backwards, loop.keep),
-        taken,
-    )
 
 
 # ---- reverse mode ------------------------------------------------------------------------------------------------
@@ -299,13 +132,21 @@ def vjp_part(i: Instruction, g: Any) -> tuple[Bundle]:
 def vjp_loop(i: Instruction, g: Bundle) -> tuple[Any, ...]:
     """The cotangents of a loop's operands: the loop backwards."""
     loop, gradient, flags, outputs, operands = i.settings
-    first, kept = gradient.backwards, [tensor_of(array) for array in i.saved or ()]
+    kept = [tensor_of(array) for array in i.saved or ()]
+    # Zeros for a row of results that nothing reads would be products with whatever is there, such as infinities. What
+    # is carried has a cotangent in all steps but, at times, the last.
+    wanted = [flag and (k < loop.carried or k in g.items) for k, flag in enumerate(outputs)]
+    if wanted != outputs:
+        outputs, gradient = wanted, gradient_for(loop, flags, wanted, run)
+        ahead = gradient.forwards
+        kept = run(ahead.loop, [*ahead.taken, *operands])[len(loop.kinds) :]
+    first = gradient.backwards
     of_results = [
         tensor_of(g.items[k]) if k in g.items else zeros(loop.result(k)) for k, flag in enumerate(outputs) if flag
     ]
     carried = sum(outputs[: loop.carried])
     start, end = loop.constants, loop.constants + loop.carried
-    accumulators = [zeros(kind_of(node)) for node, flag in zip(loop.body.inputs[:start], flags, strict=False) if flag]
+    accumulators = [zeros(kind_of(loop.body.inputs[k])) for k in gradient.summed]
     results = run(
         first.loop,
         [
@@ -318,11 +159,14 @@ def vjp_loop(i: Instruction, g: Bundle) -> tuple[Any, ...]:
             *of_results[carried:],
         ],
     )
-    of_carried, others = results[:carried], results[carried:]
-    count = len(accumulators)
-    remaining = iter([array_of(x) for x in [*others[:count], *of_carried, *others[count:]]])
-    found = [next(remaining) if flag else None for flag in flags]
-    return tuple(found)
+    rows = {"operands": operands, "kept": kept, "results": results}
+    of_constants = dict(zip(gradient.summed, results[carried:], strict=False))
+    for k, terms in gradient.products.items():
+        of_constants[k] = summed([(term, rows[x.among][x.place], rows[y.among][y.place]) for term, x, y in terms])
+    of_others = iter([*results[:carried], *results[carried + len(accumulators) :]])
+    return tuple(
+        [array_of(of_constants[k] if k < start else next(of_others)) if flag else None for k, flag in enumerate(flags)]
+    )
 
 
 LOOP = Primitive("scan", lambda i, *xs: xs, vjp_loop, fresh=False)  # noqa: ARG005  as rules are
@@ -342,24 +186,22 @@ def recorded_loop(loop: Loop, values: Sequence[Tensor], level: int) -> list[Tens
             "is no room to keep them. Write fori_loop(0, most, …) with tapegrad.tensor.where(condition, new, old) in "
             "its body, differentiate in forward mode (tapegrad.jvp), or call the function without jit"
         )
-    gradient = loop._gradients.get(tuple(flags))
-    if gradient is None:
-        gradient = loop._gradients[tuple(flags)] = gradient_of(loop, flags)
+    gradient = gradient_for(loop, flags, outputs, run)
     results = run(gradient.forwards.loop, [*gradient.forwards.taken, *operands])
     count = len(outputs)
     whole = instruction(LOOP, (loop, gradient, flags, outputs, operands), tuple(needs))
     whole.saved = tuple([array_of(result) for result in results[count:]])
     parents = [value._node if need else None for value, need in zip(values, needs, strict=True)]
     root = joined(whole, parents, Bundle({}), level)._node
-    found = []
+    tensors = []
     for k, (result, flag) in enumerate(zip(results[:count], outputs, strict=True)):
         if not flag:
-            found.append(result)
+            tensors.append(result)
             continue
         part = instruction(PART, k, (True,))
         part.xp = namespace(array_of(result))
-        found.append(joined(part, [root], array_of(result), level))
-    return found
+        tensors.append(joined(part, [root], array_of(result), level))
+    return tensors
 
 
 def instruction(primitive: Primitive, settings: Any, needs: tuple[bool, ...]) -> Instruction:
@@ -368,73 +210,3 @@ def instruction(primitive: Primitive, settings: Any, needs: tuple[bool, ...]) ->
     i.primitive, i.xp, i.settings, i.needs = primitive, None, settings, needs
     i.saved, i.snapshots, i.scratch, i.releasing, i.tracing, i.shapes = (), None, None, False, False, None
     return i
-
-
-def gradient_of(loop: Loop, flags: Sequence[bool]) -> Gradient:
-    """The loops of reverse mode, from one trace of the body and its pullback."""
-    kinds = [Kind(node.shape, node.dtype, node.weak) for node in loop.body.inputs]
-    outputs = loop.active(flags)[1]
-    active = [k for k, flag in enumerate(flags) if flag]
-    with recording() as recorder:
-        variables = [recorder.variable(kind) for kind in kinds]
-        results: list[Tensor] = []
-
-        def step(*lifted: Tensor) -> tuple[Tensor, ...]:
-            given = dict(zip(active, lifted, strict=True))
-            found = replayed(loop.body, [given.get(k, variable) for k, variable in enumerate(variables)], run)
-            inner = next((x._node.level for x in lifted), recorder.level)
-            results.extend([tensor_of(output_array(result, inner)) for result in found])
-            return tuple([result for result, flag in zip(found, outputs, strict=True) if flag])
-
-        _, pullback = vjp_of(step, [variables[k] for k in active], range(len(active)))
-        seeds = [
-            recorder.variable(kind_of(node)) for node, flag in zip(loop.body.results, outputs, strict=True) if flag
-        ]
-        forward_count = len(recorder.equations)
-        cotangents = dict(zip(active, pullback(tuple(seeds)), strict=True))
-        return divided(loop, recorder, variables, results, seeds, cotangents, outputs, forward_count)
-
-
-def divided(
-    loop: Loop,
-    recorder: Recorder,
-    variables: list[Tensor],
-    results: list[Tensor],
-    seeds: list[Tensor],
-    cotangents: dict[int, Any],
-    outputs: Sequence[bool],
-    forward_count: int,
-) -> Gradient:
-    """Of the body and its pullback a step forwards and one backwards, and what goes from the one to the other."""
-    (_, first), (_, second), _ = sections(loop)
-    accumulators = {k: recorder.variable(kind_of(loop.body.inputs[k])) for k in cotangents if k < first}
-    sums = {}
-    for k, before in accumulators.items():
-        added = tensor_of(array_of(cotangents[k])) if type(cotangents[k]) is Tensor else wrapped(cotangents[k])
-        sums[k] = before if number_of(node_of_tensor(added)) == 0 else apply(elementwise.ADD, (before, added))
-    of_carried = [cotangents[k] for k in cotangents if first <= k < second]
-    of_rows = [cotangents[k] for k in cotangents if k >= second]
-    targets = [x if type(x) is Tensor else wrapped(x) for x in (*of_carried, *sums.values(), *of_rows)]
-    choice = Keeping(loop.keep, recorder, variables, (first, second), seeds, targets, forward_count)
-    kept = choice.chosen()
-
-    places = [Place(node_of_tensor(variable), [variable]) for variable in variables]
-    ahead, taken = part_of(recorder, places, [*results, *[tensor for tensor, _ in kept]], run)
-    forwards = Derived(Loop(ahead, len(taken) + loop.constants, loop.carried, loop.length, loop.backwards), taken)
-
-    carried = sum(outputs[: loop.carried])
-    same = [Place(Node("input", (), None, x.shape, x.dtype), [x]) for x in choice.constant]
-    places = [Place(place.node, [*place.tensors, *choice.aliases.get(id(place.node), [])]) for place in places]
-    back = [
-        *same,
-        *places[:first],
-        *[Place(node_of_tensor(x), [x]) for x in (*seeds[:carried], *accumulators.values())],
-        *[Place(node_of_tensor(tensor), tensors) for tensor, tensors in kept],
-        *places[second:],
-        *[Place(node_of_tensor(x), [x]) for x in seeds[carried:]],
-    ]
-    behind, taken = part_of(recorder, back, targets, run)
-    taken += [wrapped(plain(x._array)) for x in choice.constant]
-    count = carried + len(accumulators)
-    backwards = Derived(Loop(behind, len(taken) + loop.constants, count, loop.length, not loop.backwards), taken)
-    return Gradient(forwards, backwards)

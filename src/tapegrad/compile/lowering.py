@@ -250,14 +250,14 @@ class Body:
         label = f"{self.count}"
         odd, done, before = f"odd{label}", f"done{label}", self.block
         if lowering.lanes == 1:
-            some, call = when, f"call double @{lowering.rare(helper)}({', '.join(given)})"
+            rare, call = when, f"call double @{lowering.rare(helper)}({', '.join(given)})"
         else:
             whole = f"llvm.vector.reduce.or.v{lowering.lanes}i1"
             lowering.definitions[whole] = f"declare i1 @{whole}({lowering.condition})\n"
-            some = self._put(f"call i1 @{whole}({lowering.condition} {when})")
+            rare = self._put(f"call i1 @{whole}({lowering.condition} {when})")
             first = [f"{lowering.condition} {when}", f"{kind} {usual}"]
             call = f"call {kind} @{lowering.rare_lanes(helper)}({', '.join(first + given)})"
-        self.lines.append(f"br i1 {some}, label %{odd}, label %{done}\n{odd}:\n")
+        self.lines.append(f"br i1 {rare}, label %{odd}, label %{done}\n{odd}:\n")
         instead = self._put(call)
         self.lines.append(f"br label %{done}\n{done}:\n")
         self.block = done

@@ -112,8 +112,8 @@ def vector_library() -> str:
         return "interpreted"
     bits = llvm.machine().vector_bits
     match source("exp", "float64", 64):
-        case "library" if found := vector_symbol("exp", "float64", 64):
-            return f"libmvec, {found[1] * 64} bits"
+        case "library" if symbol := vector_symbol("exp", "float64", 64):
+            return f"libmvec, {symbol[1] * 64} bits"
         case "own":
             return f"own, {bits} bits"
     return "one lane at a time"

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy
 
-from tapegrad.compile.elementary import Writer
+from tapegrad.compile.elementary import BYTES, MEMORY, Writer
 from tapegrad.compile.fusion import KINDS, contiguous, is_splat, view_of
-from tapegrad.compile.rowkernels import BYTES, MEMORY
 from tapegrad.compile.symbol import Node, number_of, single
 from tapegrad.tensor.rules.shapes import is_basic
 

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from tapegrad.compile import llvm
-from tapegrad.compile.elementary import Writer, literal
+from tapegrad.compile.elementary import BYTES, Writer, literal
 
 Index = int | str
-BYTES = {"float": 4, "double": 8}
 
 
 class Nest:

@@ -28,9 +28,14 @@ def exact_bytes(node: Node) -> int:
     return int(math.prod(node.shape) * node.dtype.itemsize)
 
 
+def padded(size: int) -> int:
+    """So many bytes in whole lines of the cache."""
+    return -(-size // ALIGNED) * ALIGNED
+
+
 def nbytes(node: Node) -> int:
-    """The same, with what is left empty behind them."""
-    return -(-max(exact_bytes(node), 1) // ALIGNED) * ALIGNED
+    """The memory of a node's numbers, with what is left empty behind them."""
+    return padded(max(exact_bytes(node), 1))
 
 
 @dataclass

@@ -6,35 +6,31 @@ body's own. Nothing that no result needs is computed. What is carried lies in tw
 and writes the other.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
 
 from tapegrad.compile.elementary import Writer
-from tapegrad.compile.loops import Loop
+from tapegrad.compile.fusion import memory_of
+from tapegrad.compile.loopnode import Loop
+from tapegrad.compile.planning import exact_bytes, padded
 from tapegrad.compile.symbol import Node, ordered
 from tapegrad.compile.trace import TracedFunction
 from tapegrad.tensor.namespaces import Array
 
 
-def row_bytes(node: Node) -> int:
-    """The bytes of an array."""
-    return math.prod(node.shape) * int(node.dtype.itemsize)
-
-
 def cut(inputs: Sequence[Node], results: Sequence[Node]) -> tuple[list[Node], list[Node]]:
     """A body's nodes with inputs in the places of what it is given: some of that was computed in another body."""
-    made = [Node("input", (), k, x.shape, x.dtype, x.weak) for k, x in enumerate(inputs)]
-    known = {id(x): y for x, y in zip(inputs, made, strict=True)}
+    given = [Node("input", (), k, x.shape, x.dtype, x.weak) for k, x in enumerate(inputs)]
+    known = {id(x): y for x, y in zip(inputs, given, strict=True)}
     for node in ordered(results, set(known)):
         operands = tuple([known[id(x)] for x in node.operands])
         if all(x is y for x, y in zip(operands, node.operands, strict=True)):
             known[id(node)] = node
         else:
             known[id(node)] = Node(node.op, operands, node.settings, node.shape, node.dtype, node.weak)
-    return made, [known[id(x)] for x in results]
+    return given, [known[id(x)] for x in results]
 
 
 class Repeating:
@@ -102,7 +98,7 @@ class Repeating:
         loop, inner = self.loop, self.inner
         body = Writer()
         put, say = body.put, body.say
-        code, table = held(body, "%table", slot(self)), held(body, "%table", slot(inner))
+        code, table = body.held("%table", slot(self)), body.held("%table", slot(inner))
         given: dict[int, str] = {}
         for k in sorted(self.used | {loop.constants + j for j in (*self.parts, *self.wanted) if j < loop.carried}):
             given[k] = f"%x{k}"
@@ -110,7 +106,7 @@ class Repeating:
 
         def set_slot(node: Node, value: str) -> None:
             if id(node) in inner.slots:
-                say(f"store ptr {value}, ptr {at(body, table, inner.slots[id(node)])}")
+                say(f"store ptr {value}, ptr {body.slot(table, inner.slots[id(node)])}")
 
         moving: list[tuple[int, int]] = []
         swaps: list[tuple[int, int]] = []
@@ -123,7 +119,7 @@ class Repeating:
             if k < loop.constants or k - loop.constants in self.unchanged:
                 set_slot(x, given[k])
             elif k >= loop.constants + loop.carried:
-                start, size = given[k], row_bytes(x)
+                start, size = given[k], exact_bytes(x)
                 assert steps is not None
                 if loop.backwards and steps:
                     start = put(f"getelementptr i8, ptr {start}, i64 {(steps - 1) * size}")
@@ -132,31 +128,31 @@ class Repeating:
                     moving.append((inner.slots[id(x)], -size if loop.backwards else size))
         for k in self.unchanged:
             if k in self.parts:
-                self._copy(body, targets[k], given[loop.constants + k], row_bytes(self.parts[k]))
+                self._copy(body, targets[k], given[loop.constants + k], exact_bytes(self.parts[k]))
         for k in self.wanted:
-            out = inner._memory_of(self.outputs[k])
+            out = memory_of(self.outputs[k])
             out_slot = inner.slots[id(out)]
-            size = row_bytes(self.results[k])
+            size = exact_bytes(self.results[k])
             if k >= loop.carried:
                 start = targets[k]
                 assert steps is not None
                 if loop.backwards and steps:
                     start = put(f"getelementptr i8, ptr {start}, i64 {(steps - 1) * size}")
-                say(f"store ptr {start}, ptr {at(body, table, out_slot)}")
+                say(f"store ptr {start}, ptr {body.slot(table, out_slot)}")
                 moving.append((out_slot, -size if loop.backwards else size))
                 continue
             if k == 0 and steps is None:
-                say(f"store ptr {flag}, ptr {at(body, table, out_slot)}")
+                say(f"store ptr {flag}, ptr {body.slot(table, out_slot)}")
                 self._copy(body, flag, given[loop.constants], size)
                 if k in self.parts:
                     last.append((k, out_slot))
                 if id(self.carry(0)) in inner.slots:
-                    say(f"store ptr {flag}, ptr {at(body, table, inner.slots[id(self.carry(0))])}")
+                    say(f"store ptr {flag}, ptr {body.slot(table, inner.slots[id(self.carry(0))])}")
                 continue
             in_slot = inner.slots.get(id(self.carry(k)))
             own = put(f"getelementptr i8, ptr %spare, i64 {self._spare(k)}")
             if in_slot is None:  # only the last one is read
-                say(f"store ptr {targets[k]}, ptr {at(body, table, out_slot)}")
+                say(f"store ptr {targets[k]}, ptr {body.slot(table, out_slot)}")
                 if not steps:
                     self._copy(body, targets[k], given[loop.constants + k], size)
                 continue
@@ -168,17 +164,17 @@ class Repeating:
                 if k in self.parts:
                     last.append((k, in_slot))
             self._copy(body, first, given[loop.constants + k], size)
-            say(f"store ptr {first}, ptr {at(body, table, in_slot)}")
-            say(f"store ptr {second}, ptr {at(body, table, out_slot)}")
+            say(f"store ptr {first}, ptr {body.slot(table, in_slot)}")
+            say(f"store ptr {second}, ptr {body.slot(table, out_slot)}")
             swaps.append((in_slot, out_slot))
         self._write_steps(body, code, table, moving, swaps, flag)
         for k, from_slot in last:
-            self._copy(body, targets[k], held(body, table, from_slot), row_bytes(self.parts[k]))
+            self._copy(body, targets[k], body.held(table, from_slot), exact_bytes(self.parts[k]))
         say("ret void")
         w.definitions |= body.definitions
         names = ["ptr %table", "ptr %spare", *[f"ptr {x}" for x in (*given.values(), *targets.values())]]
         pointers = [pointer(self.node.operands[k]) for k in given] + [pointer(self.parts[k]) for k in targets]
-        spare = held(w, "%table", slot(self.spare_of))
+        spare = w.held("%table", slot(self.spare_of))
         w.say(f"call void @{name}({', '.join(f'ptr {x}' for x in ('%table', spare, *pointers))})")
         return "\n".join(
             [f"define internal void @{name}({', '.join(names)}) nounwind {{", "entry:", *body.lines, "}\n"]
@@ -203,11 +199,11 @@ class Repeating:
             w.say("%k = phi i64 [ 0, %entry ], [ %next, %step ]")
         w.say(f"call void {code}(ptr {table})")
         for slot, size in moving:
-            here = at(w, table, slot)
+            here = w.slot(table, slot)
             before = w.put(f"load ptr, ptr {here}")
             w.say(f"store ptr {w.put(f'getelementptr i8, ptr {before}, i64 {size}')}, ptr {here}")
         for first, second in swaps:
-            one, other = at(w, table, first), at(w, table, second)
+            one, other = w.slot(table, first), w.slot(table, second)
             former, latter = w.put(f"load ptr, ptr {one}"), w.put(f"load ptr, ptr {other}")
             w.say(f"store ptr {latter}, ptr {one}")
             w.say(f"store ptr {former}, ptr {other}")
@@ -225,7 +221,7 @@ class Repeating:
 
     def _spare(self, k: int) -> int:
         """Where the two places of what is carried start."""
-        return sum(2 * padded(row_bytes(self.results[j])) for j in range(k))
+        return sum(2 * padded(exact_bytes(self.results[j])) for j in range(k))
 
     @property
     def spare_bytes(self) -> int:
@@ -244,29 +240,14 @@ class Repeating:
         while carried[0] if loop.length is None else step < loop.length:
             place = step if not loop.backwards else (loop.length or 0) - 1 - step
             given = [*operands[:first], *carried, *[x[place] for x in operands[second:]]]
-            made = dict(zip(self.wanted, self.inner([numpy.asarray(x) for x in given]), strict=True))
-            carried = [made.get(k, before) for k, before in enumerate(carried)]
-            for k, found in rows.items():
-                found.append(made[k])
+            step_results = dict(zip(self.wanted, self.inner([numpy.asarray(x) for x in given]), strict=True))
+            carried = [step_results.get(k, before) for k, before in enumerate(carried)]
+            for k, collected in rows.items():
+                collected.append(step_results[k])
             step += 1
         results: dict[int, Array] = {k: carried[k] for k in self.parts if k < loop.carried}
-        for k, found in rows.items():
+        for k, collected in rows.items():
             part = self.parts[k]
-            found = found[::-1] if loop.backwards else found
-            results[k] = numpy.stack(found) if found else numpy.zeros(part.shape, part.dtype)
+            collected = collected[::-1] if loop.backwards else collected
+            results[k] = numpy.stack(collected) if collected else numpy.zeros(part.shape, part.dtype)
         return results
-
-
-def padded(size: int) -> int:
-    """So many bytes in whole lines of the cache."""
-    return -(-size // 64) * 64
-
-
-def at(w: Writer, table: str, slot: int) -> str:
-    """Where a table holds an address."""
-    return w.put(f"getelementptr ptr, ptr {table}, i64 {slot}")
-
-
-def held(w: Writer, table: str, slot: int) -> str:
-    """An address that a table holds."""
-    return w.put(f"load ptr, ptr {at(w, table, slot)}")

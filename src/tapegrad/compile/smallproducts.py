@@ -9,8 +9,8 @@ where both operands lie so along it.
 from dataclasses import dataclass
 
 from tapegrad.compile import llvm
-from tapegrad.compile.elementary import NAMES
-from tapegrad.compile.nests import BYTES, Index, Nest
+from tapegrad.compile.elementary import BYTES, NAMES
+from tapegrad.compile.nests import Index, Nest
 from tapegrad.compile.tiling import nearby
 
 # So few products of numbers take less time than a call of BLAS.
@@ -33,17 +33,17 @@ class Matrices:
     right: tuple[int, int]
 
 
-def function(of: Matrices, element: str) -> Nest | None:
+def function(matrices: Matrices, element: str) -> Nest | None:
     """The function for a product; None where BLAS is quicker, or takes operands that lie in another way."""
     size = BYTES[element]
-    tiny = of.m * of.k * of.n <= TINY
-    cached = of.k * of.n * size <= CACHED_BYTES
-    words = "_".join(str(number) for number in (of.m, of.k, of.n, *of.left, *of.right))
+    tiny = matrices.m * matrices.k * matrices.n <= TINY
+    cached = matrices.k * matrices.n * size <= CACHED_BYTES
+    words = "_".join(str(number) for number in (matrices.m, matrices.k, matrices.n, *matrices.left, *matrices.right))
     name = f"product.{element}.{words.replace('-', 'm')}"
-    if of.right[1] == 1 and of.n > 1 and (tiny or (cached and of.n * size >= SHORTEST_ROW_BYTES)):
-        return along_rows(name, of, element)
-    if of.right[0] == of.left[1] == 1 and (tiny or (cached and of.k * size >= SHORTEST_SUM_BYTES)):
-        return along_sums(name, of, element)
+    if matrices.right[1] == 1 and matrices.n > 1 and (tiny or (cached and matrices.n * size >= SHORTEST_ROW_BYTES)):
+        return along_rows(name, matrices, element)
+    if matrices.right[0] == matrices.left[1] == 1 and (tiny or (cached and matrices.k * size >= SHORTEST_SUM_BYTES)):
+        return along_sums(name, matrices, element)
     return None
 
 
@@ -52,68 +52,68 @@ def blocks(nest: Nest, index: Index, together: int, count: int) -> Index:
     return nest.least(nest.total((index, together)), count - together)
 
 
-def along_rows(name: str, of: Matrices, element: str) -> Nest:
+def along_rows(name: str, matrices: Matrices, element: str) -> Nest:
     """The function for a right operand whose rows lie in one piece."""
     nest = Nest(name, ("target", "left", "right"), element, 1)
     lanes = llvm.machine().lanes(NAMES[element])
-    while lanes > of.n:
+    while lanes > matrices.n:
         lanes //= 2
     nest.lanes = lanes
     wide = llvm.machine().vector_bits == 512  # 24 sums of 32 registers, or 12 of 16
-    rows = min(of.m, 8 if wide else 4)
-    vectors = min(-(-of.n // lanes), 3)
+    rows = min(matrices.m, 8 if wide else 4)
+    vectors = min(-(-matrices.n // lanes), 3)
     across = vectors * lanes
-    while across > of.n:  # vectors of the last tile would reach beyond
+    while across > matrices.n:  # vectors of the last tile would reach beyond
         vectors, across = vectors - 1, across - lanes
-    with nest.loop(-(-of.n // across)) as j, nest.loop(-(-of.m // rows)) as i:
-        column, row = blocks(nest, j, across, of.n), blocks(nest, i, rows, of.m)
+    with nest.loop(-(-matrices.n // across)) as j, nest.loop(-(-matrices.m // rows)) as i:
+        column, row = blocks(nest, j, across, matrices.n), blocks(nest, i, rows, matrices.m)
         sums = [[nest.variable(nest.kind, "zeroinitializer") for _ in range(vectors)] for _ in range(rows)]
-        left, right = nest.place("%left", (row, of.left[0])), nest.place("%right", column)
-        with nest.loop(of.k) as k:
-            line = nest.place(right, (k, of.right[0]))
+        left, right = nest.place("%left", (row, matrices.left[0])), nest.place("%right", column)
+        with nest.loop(matrices.k) as k:
+            line = nest.place(right, (k, matrices.right[0]))
             seen = [nest.vector(nest.place(line, v * lanes)) for v in range(vectors)]
-            at = nest.place(left, (k, of.left[1]))
+            at = nest.place(left, (k, matrices.left[1]))
             for r in range(rows):
-                factor = nest.everywhere(nest.number(nest.place(at, r * of.left[0])))
+                factor = nest.everywhere(nest.number(nest.place(at, r * matrices.left[0])))
                 for v in range(vectors):
                     nest.add_product(sums[r][v], seen[v], factor)
-        target = nest.place("%target", (row, of.n), column)
+        target = nest.place("%target", (row, matrices.n), column)
         for r in range(rows):
             for v in range(vectors):
                 value = nest.writer.put(f"load {nest.kind}, ptr {sums[r][v]}")
-                nest.keep_vector(value, nest.place(target, r * of.n + v * lanes))
+                nest.keep_vector(value, nest.place(target, r * matrices.n + v * lanes))
     return nest
 
 
-def along_sums(name: str, of: Matrices, element: str) -> Nest:
+def along_sums(name: str, matrices: Matrices, element: str) -> Nest:
     """The function for operands that both lie in one piece along the sum."""
     nest = Nest(name, ("target", "left", "right"), element, 1)
-    nest.lanes = lanes = nearby(of.k, llvm.machine().lanes(NAMES[element]))
+    nest.lanes = lanes = nearby(matrices.k, llvm.machine().lanes(NAMES[element]))
     wide = llvm.machine().vector_bits == 512
-    rows, columns = min(of.m, 4 if wide else 3), min(of.n, 6 if wide else 4)
-    whole = of.k // lanes * lanes
-    with nest.loop(-(-of.n // columns)) as j, nest.loop(-(-of.m // rows)) as i:
-        column, row = blocks(nest, j, columns, of.n), blocks(nest, i, rows, of.m)
+    rows, columns = min(matrices.m, 4 if wide else 3), min(matrices.n, 6 if wide else 4)
+    whole = matrices.k // lanes * lanes
+    with nest.loop(-(-matrices.n // columns)) as j, nest.loop(-(-matrices.m // rows)) as i:
+        column, row = blocks(nest, j, columns, matrices.n), blocks(nest, i, rows, matrices.m)
         sums = [[nest.variable(nest.kind, "zeroinitializer") for _ in range(columns)] for _ in range(rows)]
-        left, right = nest.place("%left", (row, of.left[0])), nest.place("%right", (column, of.right[1]))
+        left, right = nest.place("%left", (row, matrices.left[0])), nest.place("%right", (column, matrices.right[1]))
 
         def added(at: Index, mask: str | None = None) -> None:
             one, other = nest.place(left, at), nest.place(right, at)
-            seen = [nest.vector(nest.place(one, r * of.left[0]), mask) for r in range(rows)]
+            seen = [nest.vector(nest.place(one, r * matrices.left[0]), mask) for r in range(rows)]
             for c in range(columns):
-                value = nest.vector(nest.place(other, c * of.right[1]), mask)
+                value = nest.vector(nest.place(other, c * matrices.right[1]), mask)
                 for r in range(rows):
                     nest.add_product(sums[r][c], value, seen[r])
 
         if whole:
             with nest.loop(whole, lanes) as at:
                 added(at)
-        if whole < of.k:
-            flags = ["true" if whole + k < of.k else "false" for k in range(lanes)]
+        if whole < matrices.k:
+            flags = ["true" if whole + k < matrices.k else "false" for k in range(lanes)]
             added(whole, f"<{', '.join(f'i1 {flag}' for flag in flags)}>")
-        target = nest.place("%target", (row, of.n), column)
+        target = nest.place("%target", (row, matrices.n), column)
         for r in range(rows):
             for c in range(columns):
                 value = nest.lane_sum(nest.writer.put(f"load {nest.kind}, ptr {sums[r][c]}"))
-                nest.keep(value, nest.place(target, r * of.n + c))
+                nest.keep(value, nest.place(target, r * matrices.n + c))
     return nest

@@ -11,7 +11,8 @@ from typing import Any
 import numpy
 
 from tapegrad.compile.bodies import Kind, Recorder, node_of_tensor, traced_body
-from tapegrad.compile.loops import Loop, run
+from tapegrad.compile.loopnode import Loop
+from tapegrad.compile.loops import run
 from tapegrad.compile.symbol import Symbol, constant, current, filled, namespaces, node_of, opened
 from tapegrad.errors import InputError
 from tapegrad.tensor.carried import carried_items, check_alike, leaves, pair
@@ -43,23 +44,35 @@ def kind_of(value: Any, what: str) -> Kind:
     return Kind(value.shape, value.dtype, type(array) is Symbol and array.node.weak)
 
 
+def is_weak(value: Any) -> bool:
+    """Whether a value is a number of Python's, known or not."""
+    return type(value) in (int, float) or (hasattr(value, "dtype") and kind_of(value, "the carry").weak)
+
+
 def tensor_like(value: Any, kind: Kind) -> Tensor:
     """A value as a tensor of a kind."""
     if type(value) is Tensor:
         return value
-    if type(value) in (int, float) and (kind.dtype.kind == "f" or type(value) is int):
+    if type(value) in (int, float) and kind.dtype.kind in ("f" if type(value) is float else "fiu"):
         return wrapped(Symbol(filled((), value, kind.dtype)))
     return wrapped(value if type(value) is Symbol else Symbol(constant(value)))
 
 
 class TracedBody:
-    """A body that was traced: the function of a loop, with what is carried in a list."""
+    """A body that was traced: the function of a loop, with what is carried in a list. own: something carried that is
+    the loop's own, before what the user carries."""
 
     def __init__(
-        self, step: Callable[[list[Tensor], list[Tensor]], tuple[Any, list[Any]]], init: Any, rows: Any, loop: str
+        self,
+        step: Callable[[Any, list[Tensor]], tuple[Any, list[Any]]],
+        init: Any,
+        rows: Any,
+        loop: str,
+        own: Any = None,
     ):
-        self.loop, self.init = loop, leaves(init)
-        self.structure = init
+        self.loop, self.structure = loop, init
+        self.own = 0 if own is None else 1
+        self.init = [*([] if own is None else [own]), *leaves(init)]
         carried = [kind_of(value, "init") for value in self.init]
         rows_of = [Kind(x.shape[1:], x.dtype) for x in rows]
         self.message = ""
@@ -77,18 +90,21 @@ class TracedBody:
     def _traced(self, step: Any, kinds: list[Kind], recorder: Recorder, given: list[Tensor]) -> list[Tensor]:  # noqa: ARG002
         trace = current()
         before, count = len(trace.checks), len(kinds)
-        carried, results = step(refilled(self.structure, given[:count]), given[count + 1 :])
-        items = [x for x in carried_items(carried, self.structure) if x is not None]
-        found, changed = [], list(kinds)
+        before_users, users = given[: self.own], refilled(self.structure, given[self.own : count])
+        carried, results = step((before_users[0], users) if self.own else users, given[count + 1 :])
+        first, carried = ([carried[0]], carried[1]) if self.own else ([], carried)
+        items = [*first, *[x for x in carried_items(carried, self.structure) if x is not None]]
+        following, changed = [], list(kinds)
         for k, (item, kind) in enumerate(zip(items, kinds, strict=True)):
-            made = tensor_like(item, kind)
+            after = tensor_like(item, kind)
+            weak = is_weak(item)
             # 0.5 that becomes an integer is refused below: as its first value it would be 0
-            becomes = kind.weak and made.shape == () and numpy.can_cast(kind.dtype, made.dtype, "same_kind")
-            if becomes and made.dtype != kind.dtype:
-                changed[k] = Kind((), made.dtype)
+            becomes = kind.weak and after.shape == () and numpy.can_cast(kind.dtype, after.dtype, "same_kind")
+            if becomes and (after.dtype, weak) != (kind.dtype, True):
+                changed[k] = Kind((), after.dtype, weak)
             else:
-                check_alike((made.shape, made.dtype), (kind.shape, kind.dtype), k, self.loop)
-            found.append(made)
+                check_alike((after.shape, after.dtype), (kind.shape, kind.dtype), k - self.own, self.loop)
+            following.append(after)
         if changed != kinds:
             raise OtherKindError(changed)
         checks = trace.checks[before:]
@@ -98,7 +114,7 @@ class TracedBody:
             fine = fine & namespaces[0].all(Symbol(condition)) if condition.shape else fine & Symbol(condition)
             if message not in self.message:
                 self.message += (" or " if self.message else "") + message
-        return [*found, wrapped(fine), *[tensor_like(item, kind_of(item, "the results")) for item in results]]
+        return [*following, wrapped(fine), *[tensor_like(item, kind_of(item, "the results")) for item in results]]
 
     def operands(self) -> list[Tensor]:
         """What comes before the rows."""
@@ -193,15 +209,13 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
             (apply_astype(start, end), init),
         )[1]
     first, last = (int(bound.__index__()) for bound in bounds)
-    (_, carry), _ = scan(
-        lambda carry, _: ((carry[0] + 1, body(carry[0], carry[1])), None),
-        (first, init),
-        None,
-        max(0, last - first),
-        reverse=False,
-        checkpoint=False,
-    )
-    return carry
+
+    def step(carry: Any, row: list[Tensor]) -> tuple[Any, list[Any]]:  # noqa: ARG001  it has none
+        return (carry[0] + 1, body(carry[0], carry[1])), []
+
+    traced = TracedBody(step, init, [], "fori_loop", own=first)
+    carried, _ = repeated(traced, [], max(0, last - first), False, False)
+    return refilled(init, carried[1:])
 
 
 def apply_astype(start: Tensor, end: Tensor) -> Tensor:
@@ -228,9 +242,9 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init
         return (wrapped(holds(following)), following), []
 
     lifted = refilled(init, [tensor_like(x, kind_of(x, "init")) for x in leaves(init)])
-    made = TracedBody(step, (wrapped(holds(lifted)), init), [], "while_loop")
-    loop = Loop(made.body, len(made.taken), len(made.carried) + 1, None)
-    carried, _ = made.checked(run(loop, [*made.taken, *made.operands()]))
+    traced = TracedBody(step, init, [], "while_loop", own=wrapped(holds(lifted)))
+    loop = Loop(traced.body, len(traced.taken), len(traced.carried) + 1, None)
+    carried, _ = traced.checked(run(loop, [*traced.taken, *traced.operands()]))
     return refilled(init, carried[1:])
 
 
@@ -238,5 +252,5 @@ def no_results(f: Callable[[Any, Any], Any], init: Any, xs: Any) -> Any:
     """The results of a scan of no steps: arrays without rows."""
     with opened(), no_grad(), Level():
         _, results = scan(f, init, xs, 0, reverse=False, checkpoint=False)
-        found = [numpy.zeros(x.shape, x.dtype) for x in leaves(results)]
-    return refilled(results, found)
+        empty = [numpy.zeros(x.shape, x.dtype) for x in leaves(results)]
+    return refilled(results, empty)

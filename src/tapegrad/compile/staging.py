@@ -12,11 +12,11 @@ from typing import Any
 import numpy
 
 from tapegrad.compile import operations
-from tapegrad.compile.fusion import is_splat, view_of
+from tapegrad.compile.elements import Added, cast, elementwise, function, kind_of, repeated, unwrapped
+from tapegrad.compile.fusion import view_of
 from tapegrad.compile.operations import UFUNCS, axes_of, loop_dtypes
+from tapegrad.compile.pieces import indexed, side_by_side
 from tapegrad.compile.symbol import (
-    Node,
-    Place,
     Symbol,
     constant,
     current,
@@ -30,166 +30,6 @@ from tapegrad.compile.symbol import (
 from tapegrad.errors import TraceError
 from tapegrad.tensor.namespaces import Staging
 from tapegrad.tensor.rules import adjoints, shapes
-
-
-def kind_of(value: Any) -> Any:
-    """How a value takes part in the choice of a dtype: Python's numbers leave it alone."""
-    if type(value) is Symbol:
-        return (int if value.dtype.kind in "iub" else float) if value.node.weak else value.dtype
-    if type(value) in (int, float):
-        return type(value)
-    return getattr(value, "dtype", None) or numpy.asarray(value).dtype
-
-
-def cast(value: Any, dtype: Any) -> Node:
-    """A value as a node of a dtype."""
-    if type(value) in (int, float, bool):
-        return filled((), value, dtype)
-    node = node_of(value)
-    if node.dtype == dtype:
-        return node
-    number = number_of(node)
-    if number is not None:
-        return filled(node.shape, number, dtype)
-    return recorded("astype", (node,), numpy.dtype(dtype)).node
-
-
-def elementwise(name: str, *operands: Any) -> Symbol:
-    """An elementwise function of NumPy's, in the dtypes in which NumPy computes it."""
-    kinds = tuple([kind_of(value) for value in operands])
-    numbers = all(kind in (int, float) for kind in kinds)
-    dtypes = loop_dtypes(name, tuple([numpy.dtype(kind) if len(kinds) == 1 or numbers else kind for kind in kinds]))
-    nodes = tuple([cast(value, dtype) for value, dtype in zip(operands, dtypes, strict=False)])
-    inner = unwrapped(nodes)
-    if inner is not None:
-        shape = numpy.broadcast_shapes(*[node.shape for node in nodes])
-        return namespaces[0].reshape(recorded(name, inner), shape)  # type: ignore[no-any-return]
-    shorter = simpler(name, nodes)
-    symbol = recorded(name, nodes) if shorter is None else Symbol(shorter)
-    if numbers and len(kinds) > 1 and symbol.dtype.kind in "fi":
-        symbol.node.weak = True
-    return symbol
-
-
-def unwrapped(nodes: tuple[Node, ...]) -> tuple[Node, ...] | None:
-    """The operands in the shape that one of them had before it was reshaped, so that the operation joins those before;
-    None if none was. Reshaping is moved behind an operation."""
-    first = next((node for node in nodes if node.op == "reshape"), None)
-    if first is None or any(node.shape not in (first.shape, ()) for node in nodes):
-        return None
-    shape = first.operands[0].shape
-    return tuple([namespaces[0].reshape(Symbol(node), shape).node if node.shape else node for node in nodes])
-
-
-def simpler(name: str, nodes: tuple[Node, ...]) -> Node | None:
-    """The operand that a function gives back unchanged, number for number; None if there is none."""
-    if name in ("multiply", "divide") and nodes[0].dtype.kind == "f":
-        for one, other in ((1, 0), (0, 1))[: 1 if name == "divide" else 2]:
-            if number_of(nodes[one]) == 1:
-                shape = numpy.broadcast_shapes(nodes[0].shape, nodes[1].shape)
-                return nodes[other] if nodes[other].shape == shape else repeated(nodes[other], shape)
-    return None
-
-
-def repeated(node: Node, shape: tuple[int, ...]) -> Node:
-    """A node in a larger shape."""
-    if node.shape == shape:
-        return node
-    if node.op == "broadcast_to" and not node.operands[0].shape:
-        node = node.operands[0]
-    return recorded("broadcast_to", (node,), tuple(shape)).node
-
-
-def function(name: str) -> Any:
-    """A function of the namespace."""
-
-    def call(self: Any, *operands: Any, out: Any = None, dtype: Any = None) -> Symbol:  # noqa: ARG001
-        if dtype is not None and name == "multiply":
-            operands = tuple([Symbol(cast(value, dtype)) for value in operands])
-        symbol = elementwise(name, *operands)
-        if out is None:
-            return symbol
-        out.node = repeated(cast(symbol, out.dtype), out.shape)  # as NumPy writes into an array
-        return out  # type: ignore[no-any-return]
-
-    return call
-
-
-class Added:
-    """The function `add`, which has `at`."""
-
-    def __init__(self) -> None:
-        self.call = function("add")
-
-    def __call__(self, *operands: Any, out: Any = None) -> Symbol:
-        return self.call(self, *operands, out=out)  # type: ignore[no-any-return]
-
-    def at(self, x: Symbol, index: Any, value: Any) -> None:
-        x.node = namespaces[0].add_at(x, value, index, False).node
-
-
-def taken_apart(index: Any, operands: list[Node]) -> Any:
-    """An index with its arrays as operands of the node."""
-    if type(index) is numpy.ndarray and index.dtype.kind == "b" and index.ndim:
-        index = numpy.nonzero(index)  # which places these are is known
-    if type(index) is tuple:
-        parts: list[Any] = []
-        for part in index:
-            known = type(part) is numpy.ndarray and part.dtype.kind == "b" and part.ndim
-            parts += numpy.nonzero(part) if known else (part,)
-        return tuple([taken_apart(part, operands) for part in parts])
-    if type(index) is Symbol or (hasattr(index, "dtype") and getattr(index, "shape", None)):
-        if index.dtype.kind == "b" and type(index) is Symbol:
-            raise TraceError(
-                "indexing with a condition gives as many numbers as it finds true, which is not known while jit "
-                "traces; write tapegrad.tensor.where(condition, x, 0)"
-            )
-        operands.append(node_of(index))
-        return Place(len(operands) - 1)
-    return index.item() if isinstance(index, numpy.generic) else index
-
-
-def indexed(index: Any, operands: list[Node]) -> Any:
-    """An index with its arrays as operands of the node, a single integer among them as an int64."""
-    settings = taken_apart(index, operands)
-    if single(settings) and not operands[-1].shape and operands[-1].dtype.kind in "iu":
-        operands[-1] = cast(Symbol(operands[-1]), numpy.int64)
-    return settings
-
-
-def side_by_side(node: Node) -> tuple[tuple[Node, ...], int] | None:
-    """Parts that were added to zeros one after the other and fill an axis, in order, and that axis; None if they are
-    anything else. That is what the gradients of an array's slices come to."""
-    shape, parts, axis = node.shape, {}, None
-    while node.op == "add_at" and node.settings[1]:
-        index = node.settings[0] if type(node.settings[0]) is tuple else (node.settings[0],)
-        value = node.operands[1]
-        places = [k for k, part in enumerate(index) if type(part) is int]
-        if len(places) == 1 and len(value.shape) == len(shape) - 1 and places[0] < len(shape):
-            (k,) = places  # one place of an axis, as a slice of one
-            first = index[k] % shape[k]
-            index = (*index[:k], slice(first, first + 1), *index[k + 1 :])
-            value = namespaces[0].reshape(Symbol(value), (*value.shape[:k], 1, *value.shape[k:])).node
-        if len(index) > len(shape) or not all(type(part) is slice and part.step in (None, 1) for part in index):
-            return None
-        reach = [part.indices(n)[:2] for part, n in zip(index, shape, strict=False)]
-        cut = [k for k, (start, end) in enumerate(reach) if (start, end) != (0, shape[k])]
-        if len(cut) != 1 or axis not in (None, cut[0]) or value.shape[cut[0] : cut[0] + 1] == ():
-            return None
-        axis = cut[0]
-        start, end = reach[axis]
-        if value.shape != (*shape[:axis], end - start, *shape[axis + 1 :]) or start in parts:
-            return None
-        parts[start] = value
-        node = node.operands[0]
-    if axis is None or number_of(node) != 0 or not is_splat(node):
-        return None
-    end = 0
-    for start in sorted(parts):
-        if start != end:
-            return None
-        end += parts[start].shape[axis]
-    return (tuple([parts[start] for start in sorted(parts)]), axis) if end == shape[axis] else None
 
 
 class StagingNamespace(Staging):

@@ -77,6 +77,7 @@ class Trace:
     def __init__(self) -> None:
         self.thread = threading.get_ident()
         self.known: dict[Any, Node] = {}
+        self.loops: dict[Any, list[Node]] = {}  # the results of each loop with its operands
         self.checks: list[tuple[Node, str]] = []  # what must hold at every call, and what to say if it does not
 
     def node(self, op: str, operands: tuple[Node, ...], settings: Any, shape: tuple[int, ...], dtype: Any) -> Node:

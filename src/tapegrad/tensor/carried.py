@@ -32,16 +32,8 @@ def pair(result: Any) -> tuple[Any, Any]:
     return result
 
 
-def check_carried(following: Any, before: Any, loop: str) -> None:
-    """An error if what is carried changes its structure, a shape or a dtype. Python's numbers take any dtype."""
-    for k, (new, old) in enumerate(zip(carried_items(following, before), flat(before), strict=True)):
-        if type(old) in (float, int, bool) and not hasattr(new, "shape"):
-            continue
-        check_alike(kind(new), kind(old), k, loop)
-
-
 def carried_items(following: Any, before: Any) -> list[Any]:
-    """The items of what a body gave to be carried on, in the structure of what it got."""
+    """The items, None among them, of what a body gave to be carried on, in the structure of what it got."""
     items = matched(following, before, "the carry")
     for k, (new, old) in enumerate(zip(items, flat(before), strict=True)):
         if isinstance(new, (list, tuple, dict)) or (new is None) != (old is None):
@@ -53,22 +45,16 @@ def carried_items(following: Any, before: Any) -> list[Any]:
     return items
 
 
-def kind(value: Any) -> tuple[tuple[int, ...], Any]:
-    """The shape and dtype of something carried; None for the dtype of a number of Python's, or on a tape."""
-    if value is None or hasattr(value, "dtype"):
-        return getattr(value, "shape", (-1,)), getattr(value, "dtype", None)
-    return (), None
-
-
 def check_alike(new: tuple[Any, Any], old: tuple[Any, Any], k: int, loop: str) -> None:
     """An error if one item of what is carried is unlike the one before."""
-    if new[0] == old[0] and (new[1] == old[1] or old[1] is None or new[1] is None):
+    if new == old:
         return
-    advice = (
-        "broadcast or reshape init to what the body returns"
-        if new[0] != old[0]
-        else f"convert it: init.astype({new[1]}), or what the body returns to {old[1]}"
-    )
+    if new[0] != old[0]:
+        advice = "broadcast or reshape init to what the body returns"
+    elif new[0]:
+        advice = f"convert it: init.astype({new[1]}), or what the body returns to {old[1]}"
+    else:
+        advice = f"start with a number of {new[1]}, or convert what the body returns to {old[1]}"
     raise ShapeError(
         f"expected the body of {loop} to keep the shape and dtype of what it carries: item {k} went in as "
         f"{described(old)} and came out as {described(new)}; {advice}"
@@ -77,6 +63,4 @@ def check_alike(new: tuple[Any, Any], old: tuple[Any, Any], k: int, loop: str) -
 
 def described(kind: tuple[Any, Any]) -> str:
     """A shape and dtype for people."""
-    if kind[0] == (-1,):
-        return "None"
-    return "a number" if kind[1] is None else f"{kind[1]}{list(kind[0])}"
+    return f"{kind[1]}{list(kind[0])}"

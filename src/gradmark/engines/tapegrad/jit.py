@@ -1,6 +1,7 @@
 """Functions of tensors, compiled by tapegrad's jit."""
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,11 @@ from gradmark.workloads.workload import Workload
 from tapegrad import compile as compiling
 
 GRADIENT = Derivative()
+
+
+def jitted(f: Callable[..., Any]) -> Any:
+    """f, compiled; its kernels have the threads that BLAS has."""
+    return tapegrad.jit(f, threads=int(os.environ.get("OMP_NUM_THREADS", "1")))
 
 
 class TapegradJit:
@@ -40,12 +46,12 @@ class TapegradJit:
         def f(*arrays: Any) -> Any:
             return workload.function(ops, *arrays, **params)
 
-        primal = tapegrad.jit(f)
+        primal = jitted(f)
         if derivative.name != USUAL_DERIVATIVE:
-            eager = functional_session(workload, inputs, params, derivative, tapegrad.jit)
+            eager = functional_session(workload, inputs, params, derivative, jitted)
             return replace(eager, primal=lambda: primal(*inputs))
         derive = tapegrad.value_and_grad(f, tuple(active))
-        both = tapegrad.jit(derive)
+        both = jitted(derive)
         gradients: Any = None
 
         def total() -> Any:
@@ -58,7 +64,7 @@ class TapegradJit:
 
         def compile_anew() -> None:
             compiling.forget()
-            tapegrad.jit(derive).report(*inputs)
+            jitted(derive).report(*inputs)
 
         def size() -> TapeSize:
             report = both.report(*inputs)

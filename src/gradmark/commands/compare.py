@@ -59,7 +59,7 @@ def show_differences(before: "Run", after: "Run", *, changed: bool = False) -> N
         say(f"{name} {run.id}  {run.started}")
     for text in unlike:
         say(f"unlike  {text}")
-    for text in other:
+    for text in [*other, *sources(before, after)]:
         say(f"differs {text}")
     if (ours := class_of(before.environment)) != (theirs := class_of(after.environment)) and unlike:
         say(f"old is of class {ours.name}, new of {theirs.name}")
@@ -90,6 +90,30 @@ def show_differences(before: "Run", after: "Run", *, changed: bool = False) -> N
             say(SAME_MACHINE)
     if any(d.time is not None and d.time.is_interval for d in shown if _explained(d)):
         say(INTERVAL)
+
+
+def sources(before: "Run", after: "Run") -> list[str]:
+    """Which functions and engines are other code in the newer run, though their names are the same."""
+    from gradmark.analyse.functions import edited_files, namesakes
+
+    texts = [
+        f"{named.workload}: {shown_file(named.old)} was edited between the runs; its rows compare two versions"
+        if named.changed
+        else f"{named.workload}: old is in {shown_file(named.old)}, new in {shown_file(named.new)}: two functions, "
+        "whose rows are not compared"
+        for named in namesakes(before, after)
+    ]
+    return [*texts, *(f"{shown_file(file)}: edited between the runs" for file in edited_files(before, after))]
+
+
+def shown_file(file: str) -> str:
+    """A file as it is typed from here, if that is shorter."""
+    import os
+
+    try:
+        return min(os.path.relpath(file), file, key=len)
+    except ValueError:  # on another drive
+        return file
 
 
 def across_classes(before: "Run", after: "Run", *, changed: bool) -> None:
@@ -160,8 +184,11 @@ def names_of(cells: "Sequence[Cell]") -> dict[str, str]:
     def short(cell: "Cell") -> str:
         return f"{cell.row}@{cell.engine}" + (f" ({cell.side})" if cell.side else "")
 
+    def full(cell: "Cell") -> str:
+        return f"{short(cell)} of {shown_file(cell.file)}" if cell.file else cell.id
+
     counts = Counter(map(short, cells))
-    return {cell.id: short(cell) if counts[short(cell)] == 1 else cell.id for cell in cells}
+    return {cell.id: short(cell) if counts[short(cell)] == 1 else full(cell) for cell in cells}
 
 
 def lines(difference: "Difference", name: str) -> Iterator[tuple[Part, ...]]:

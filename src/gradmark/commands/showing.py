@@ -56,16 +56,16 @@ def _for_people(run: Run, summaries: "Sequence[Summary]", form: str, medians: bo
     from gradmark.report.exports import markdown
     from gradmark.report.model import published, sides
     from gradmark.report.model.multiples import multiples
-    from gradmark.report.model.notes import calmness, notes
+    from gradmark.report.model.notes import beside_sides, notes
     from gradmark.report.model.rows import rows
     from gradmark.report.model.suites import tables
     from gradmark.report.tables import terminal
 
-    all_notes, calm = notes(run, *growth(run), summaries), list(calmness(run))
+    all_notes = notes(run, *growth(run), summaries)
     others = published.beside(rows(run, summaries))
     if sides.wanted(run) and not medians:
         comparison = sides.comparison(run, summaries)
-        shown = [note for note in all_notes if note.level == "warning" or note in calm]  # the rest is in the tables
+        shown = beside_sides(all_notes)
         if form == "markdown":
             details = markdown.side_by_side(comparison, shown) + markdown.published(others)
             say_document(markdown.multiples(multiples(run), comparison.answers, details), "markdown")

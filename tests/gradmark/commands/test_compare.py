@@ -29,14 +29,15 @@ def measured(workload, factor=1.0, processes=5, allocations=0.0, file=None, engi
 def compared(gradmark, tmp_path):
     """The printed comparison of two lists of measurements."""
 
-    def call(old, new, *options):
-        for name, rows in (("old", old), ("new", new)):
+    def call(old, new, *options, sources=({}, {})):
+        for name, rows, digests in (("old", old, sources[0]), ("new", new, sources[1])):
             run = Run(
                 id=name,
                 started=f"2026-01-0{1 + (name == 'new')}T00:00:00+00:00",
                 environment=HERE,
                 settings=Settings(),
                 measurements=rows,
+                sources=digests,
             )
             runs.save(run, runs.path_of(run, tmp_path))
         called = gradmark("compare", "old", "new", "--store", tmp_path, *options)
@@ -135,6 +136,30 @@ def test_rows_of_one_name_from_two_files_name_the_file(compared):
     assert "\ng@tapegrad:program  " in text
     assert "f@tapegrad:program of /a.py" in text
     assert "f@tapegrad:program of /b.py" in text
+
+
+def test_an_edited_function_is_another_function(compared):
+    rows = [measured("f", file="/there/a.py"), measured("g", file="/there/b.py")]
+    lines = compared(rows, rows, sources=({"/there/a.py": "1", "/there/b.py": "2"}, {"/there/a.py": "9", "/there/b.py": "2"}))
+    assert [line for line in lines if line.startswith("differs")] == [
+        "differs f: /there/a.py was edited between the runs; its rows compare two versions",
+    ]
+    assert not any(line.startswith("differs") for line in compared(rows, rows))
+
+
+def test_functions_of_one_name_in_two_files_are_told_apart(compared):
+    lines = compared([measured("f", file="/there/a.py")], [measured("f", file="/there/b.py")])
+    assert (
+        "differs f: old is in /there/a.py, new in /there/b.py: two functions, whose rows are not compared"
+    ) in lines
+    assert [line.split(" ")[0] for line in lines if "@" in line] == ["f@tapegrad:program"] * 2
+    assert "2 not in both" in lines
+
+
+def test_an_edited_engine_is_said(compared):
+    rows = [measured("f", engine="mine:Engine")]
+    lines = compared(rows, rows, sources=({"/there/mine.py": "1"}, {"/there/mine.py": "2"}))
+    assert "differs /there/mine.py: edited between the runs" in lines
 
 
 def test_a_run_is_not_compared_with_itself(gradmark, compared, tmp_path):

@@ -187,7 +187,7 @@ def legend(rows: Sequence[Row], shown: Sequence[Column]) -> list[str]:
     headers = {column.key for column in shown}
     lines = []
     if any(row.time for row in fine):
-        lines.append(f"times: {times_text(fine)}; ratios and rates come from them")
+        lines.append(f"times: {times_text(fine)}")
     if "spread" in headers:
         beyond = f"; unsteady beyond {units.within(UNSTEADY_SPREAD)}" if any(not row.steady for row in fine) else ""
         lines.append(

@@ -29,6 +29,8 @@ LEAK_LIMIT_BYTES = 1.0
 CALM_ENOUGH, HARDLY_CALM = 0.995, 0.2
 # By how much a run's clock must differ from the usual one to be worth a word: rows repeat within as much at best.
 CLOCK_WORTH_A_WORD = 0.01
+# So many engines that allocate have a sentence each; of more, so many are named in one.
+ENGINES_APART, ENGINES_NAMED = 2, 4
 # A variant of an engine is named after it; nothing else says that they belong together.
 FRESH = ":fresh"
 # The engines that evaluate a function of each kind on plain numbers.
@@ -40,6 +42,7 @@ class Note(Record, frozen=True, kw_only=True):
 
     level: Literal["warning", "info"]
     text: str
+    in_sides: bool = False  # engines side by side show it in their tables
 
 
 def notes(
@@ -51,10 +54,11 @@ def notes(
     """All notes of a run. `summaries` spare making them again."""
     shown = rows(run, summaries)
     fine = [row for row in shown if row.status == "ok"]
+    timed = [row for row in fine if row.time is not None]
     every_note = [
         *_failures(shown, run.settings),
-        *_never_calm(fine),
-        *_unsteady(fine),
+        *_never_calm(timed),
+        *_unsteady(timed),
         *_growth(curves, suspects),
         *_inaccurate(fine),
         *_leaks(fine),
@@ -72,6 +76,11 @@ def notes(
         *_harness(run),
     ]
     return sorted(every_note, key=lambda note: note.level == "info")
+
+
+def beside_sides(every_note: Sequence[Note]) -> list[Note]:
+    """What tables of engines side by side do not say already."""
+    return [note for note in every_note if not note.in_sides]
 
 
 def _warning(text: str) -> Note:
@@ -119,8 +128,8 @@ def _failures(shown: list[Row], settings: Settings) -> Iterator[Note]:
         what = f"{WORDS[status]}{where}: {some(list(dict.fromkeys(row.workload for row in members)))}"
         # Messages come from anywhere; a sentence of ours follows.
         bracketed = f" ({message.rstrip('.')})" if message else ""
-        note = _info if status in LACKING else _warning
-        yield note(f"{what}{bracketed}. {_after_failure(members[0], settings)}".rstrip())
+        text = f"{what}{bracketed}. {_after_failure(members[0], settings)}".rstrip()
+        yield Note(level="info", text=text, in_sides=True) if status in LACKING else _warning(text)
 
 
 def _after_failure(row: Row, settings: Settings) -> str:
@@ -147,26 +156,26 @@ def _after_failure(row: Row, settings: Settings) -> str:
             return f"Run it alone: {_command(row)}; `--format json` shows the whole message."
 
 
-def _never_calm(fine: list[Row]) -> Iterator[Note]:
-    rows_in_doubt = [row.place for row in fine if not row.calm]
+def _never_calm(timed: list[Row]) -> Iterator[Note]:
+    rows_in_doubt = [row.place for row in timed if not row.calm]
     if rows_in_doubt:
         yield _warning(
-            f"never calm: {plural(len(rows_in_doubt), 'row')} of {len(fine)}: {some(rows_in_doubt)}. The machine was "
-            "slow throughout: these times, marked ?, decide nothing. Measure again when the machine is less busy; "
+            f"never calm: {len(rows_in_doubt)} of {plural(len(timed), 'time')}: {some(rows_in_doubt)}. The machine was "
+            "slow throughout, so these times, marked ?, decide nothing. Measure again when it is less busy; "
             f"{LOOK}."
         )
 
 
-def _unsteady(fine: list[Row]) -> Iterator[Note]:
+def _unsteady(timed: list[Row]) -> Iterator[Note]:
     unsteady = sorted(
-        (row for row in fine if row.calm and not row.steady), key=lambda row: -(row.value("spread") or 0.0)
+        (row for row in timed if row.calm and not row.steady), key=lambda row: -(row.value("spread") or 0.0)
     )
     if unsteady:
         names = [f"{row.place} {units.within(row.value('spread') or 0.0)}" for row in unsteady]
         yield _warning(
-            f"unsteady: the interval of {plural(len(unsteady), 'row')} of {len(fine)} is wider than "
-            f"{units.within(UNSTEADY_SPREAD)}: {some(names)}. Close other programs, see what `gradmark doctor` says of "
-            "this machine, and measure again with `--full`, which uses more processes."
+            f"unsteady: {len(unsteady)} of {plural(len(timed), 'time')} {'has' if len(unsteady) == 1 else 'have'} an "
+            f"interval wider than {units.within(UNSTEADY_SPREAD)}: {some(names)}. Close other programs, ask `gradmark doctor` about this "
+            "machine, and measure again with `--full`, which uses more processes."
         )
 
 
@@ -218,15 +227,30 @@ def _leaks(fine: list[Row]) -> Iterator[Note]:
 
 
 def _allocations(fine: list[Row]) -> Iterator[Note]:
-    for engine, counted in _by_engine([row for row in fine if "allocations" in row.numbers]):
-        worst = max(counted, key=lambda row: row.value("allocations") or 0.0)
-        allocating = sum((row.value("allocations") or 0.0) > 0 for row in counted)
-        if allocating:
-            yield _info(
-                f"{engine} allocates on {allocating} of {plural(len(counted), 'row')}; worst: "
-                f"{units.count(worst.value('allocations') or 0.0)} per iteration on {worst.workload}. "
-                f"{_ops(worst)} shows which operators allocate."
-            )
+    """Who allocates, where most; many engines share a sentence, the worst first."""
+    counted = _by_engine([row for row in fine if "allocations" in row.numbers])
+    allocating = {
+        engine: found for engine, members in counted if (found := [row for row in members if _allocates(row) > 0])
+    }
+    worst = {engine: max(members, key=_allocates) for engine, members in allocating.items()}
+    rows_of = dict(counted)
+    if len(worst) <= ENGINES_APART:
+        for engine, row in worst.items():
+            most = f"{units.count(_allocates(row))} per iteration on {row.workload}"
+            on = f" on {len(allocating[engine])} of {len(rows_of[engine])} rows; worst:" if len(rows_of[engine]) > 1 else ""
+            yield _info(f"{engine} allocates{on} {most}. {_ops(row)} shows which operators allocate.")
+        return
+    ordered = sorted(worst, key=lambda engine: -_allocates(worst[engine]))
+    parts = [f"{engine} {units.count(_allocates(worst[engine]))} ({worst[engine].workload})" for engine in ordered]
+    none = f" None: {listed(free)}." if (free := [engine for engine in rows_of if engine not in worst]) else ""
+    yield _info(
+        f"allocations per iteration, at worst: {some(parts, ENGINES_NAMED)}.{none} {_ops(worst[ordered[0]])} shows "
+        "which operators allocate."
+    )
+
+
+def _allocates(row: Row) -> float:
+    return row.value("allocations") or 0.0
 
 
 def _reuse(fine: list[Row]) -> Iterator[Note]:
@@ -245,7 +269,7 @@ def _reuse(fine: list[Row]) -> Iterator[Note]:
         ours, theirs = row.value("allocations"), fresh.value("allocations")
         if ours is not None and theirs is not None:
             text += f"; allocations {units.count(ours)} and {units.count(theirs)}"
-        yield _info(f"{text}. `gradmark hypothesis` tests such claims.")
+        yield Note(level="info", text=f"{text}. `gradmark hypothesis` tests such claims.", in_sides=True)
 
 
 def _uncounted(fine: list[Row]) -> Iterator[Note]:
@@ -256,7 +280,7 @@ def _uncounted(fine: list[Row]) -> Iterator[Note]:
         titles = [entry.title for entry in counted if entry.rank is not None and kinds & set(entry.kinds)]
         reasons = [row.reasons.get(counted[0].name, "") for row in fine if part in row.lacks_tool]
         for reason in dict.fromkeys(reasons):
-            where = f"{reasons.count(reason)} of {plural(len(fine), 'row')}"
+            where = f"{reasons.count(reason)} of {plural(len(fine), 'cell')}"
             yield _info(f"no {listed(titles)} on {where}: {reason}. `gradmark doctor` says how to get them.")
 
 
@@ -293,7 +317,7 @@ def unfinished(run: Run) -> Iterator[Note]:
             if count
         ]
         yield _warning(
-            f"unfinished: of {plural(len(run.planned), 'row')}, {listed(parts)}. {command} continues the run."
+            f"unfinished: of {plural(len(run.planned), 'cell')}, {listed(parts)}. {command} continues the run."
         )
 
 

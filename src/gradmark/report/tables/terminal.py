@@ -70,7 +70,7 @@ def print_comparison(comparison: Comparison, notes: Sequence[Note], console: "Co
         for remark in side.remarks:
             console.print(_text(remark, "dim"))
         console.print()
-    for line in comparison.absent:
+    for line in [*comparison.legend, *comparison.absent]:
         console.print(_text(line, "dim"))
     _print_notes(notes, console)
     _print_answers(comparison.answers, console)

@@ -29,7 +29,7 @@ def test_a_table(make: Any) -> None:
         " | 0.50 ulp | 7.00 µs |\n"
         "| a\\|b\\`c\\`/n=10 | \\<b\\>\\*x\\*\\_ |  |  |  | timed out |  |  |  |  |  |  |  |  |\n"
         "\n"
-        "- times: fastest block (no pilots); ratios and rates come from them\n"
+        "- times: fastest block (no pilots)\n"
         "- spread: half the width of the time's interval; at least 95 % with six processes, else the range\n"
         "- \\~ computed as total − the other part\n"
         "- n/a allocs (poly/n=20): no_memray\n"

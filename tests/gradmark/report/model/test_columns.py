@@ -9,7 +9,7 @@ from gradmark.records import Accuracy, Instructions, Memory, Number, TapeSize
 from gradmark.records.metric import REGISTRY, metric
 from gradmark.report.model.columns import all_columns, cells, columns, interval_text, legend, median_text
 
-TIMES = "times: fastest block (no pilots); ratios and rates come from them"
+TIMES = "times: fastest block (no pilots)"
 SPREAD = "spread: half the width of the time's interval; at least 95 % with six processes, else the range"
 COMPUTED = "~ computed as total − the other part"
 
@@ -190,7 +190,7 @@ def explained(*rows: Any, **options: Any) -> list[str]:
 def test_the_legend_explains_what_is_shown(make: Any) -> None:
     assert explained(make.row()) == [TIMES]
     watched = make.row(all_watched(make.measurement()))
-    assert explained(watched) == ["times: in calm moments, at one clock speed; ratios and rates come from them"]
+    assert explained(watched) == ["times: in calm moments, at one clock speed"]
     calm = make.row(make.measurement(samples=make.totals(1000.0, 1010.0)))
     assert explained(calm) == [TIMES, SPREAD]
     wild = make.row(make.measurement(samples=make.totals(1000.0, 1500.0)))
@@ -274,7 +274,7 @@ def test_times_of_a_machine_that_was_never_calm_are_marked(make: Any) -> None:
     ]
     assert list(cells(slow, shown).values()) == ["2.00 µs?", "~500 ns?", "2.50 µs?", "0"]
     assert legend([calm, slow], shown) == [
-        "times: in calm moments, at one clock speed (without pilots: fastest block); ratios and rates come from them",
+        "times: in calm moments, at one clock speed (without pilots: fastest block)",
         COMPUTED,
         "? the machine was never calm while this was timed, so it decides nothing",
     ]

@@ -196,7 +196,7 @@ def test_missing_operations_are_said_once(make: Any) -> None:
 
 
 UNSTEADY = (
-    "Close other programs, see what `gradmark doctor` says of this machine, and measure again with `--full`, which "
+    "Close other programs, ask `gradmark doctor` about this machine, and measure again with `--full`, which "
     "uses more processes."
 )
 
@@ -210,14 +210,14 @@ def test_unsteady_rows_are_one_note_the_worst_first(make: Any) -> None:
     assert said(run) == [
         (
             "warning",
-            "unsteady: the interval of 2 rows of 3 is wider than ±10 %: poly/n=100 on tapegrad ±23 %, poly/n=10 on "
+            "unsteady: 2 of 3 times have an interval wider than ±10 %: poly/n=100 on tapegrad ±23 %, poly/n=10 on "
             f"tapegrad ±11 %. {UNSTEADY}",
         )
     ]
     assert said(make.run(run.measurements[0])) == [
         (
             "warning",
-            f"unsteady: the interval of 1 row of 1 is wider than ±10 %: poly/n=10 on tapegrad ±11 %. {UNSTEADY}",
+            f"unsteady: 1 of 1 time has an interval wider than ±10 %: poly/n=10 on tapegrad ±11 %. {UNSTEADY}",
         )
     ]
 
@@ -298,6 +298,18 @@ def test_allocations_are_stated_once_for_each_engine(make: Any) -> None:
     ]
 
 
+def test_allocations_of_many_engines_are_one_note_the_worst_first(make: Any) -> None:
+    counts = {"a": 20.0, "b": 0.0, "c": 3000.0, "d": 7.0, "e": 0.0}
+    run = make.run(*(make.measurement(make.cell(engine=e), memory=memory(count)) for e, count in counts.items()))
+    assert said(run) == [
+        (
+            "info",
+            "allocations per iteration, at worst: c 3.00 k (poly/n=10), a 20 (poly/n=10), d 7 (poly/n=10). None: b "
+            "and e. `gradmark ops -e c` shows which operators allocate.",
+        )
+    ]
+
+
 def pair(make: Any, engine: str, fresh: Memory | None, floor: float = 5000.0) -> list[Measurement]:
     return [
         make.measurement(make.cell(engine=engine), memory=memory(0.0)),
@@ -309,7 +321,7 @@ def pair(make: Any, engine: str, fresh: Memory | None, floor: float = 5000.0) ->
 
 def test_what_reuse_is_worth(make: Any) -> None:
     (_, first), (level, second) = said(make.run(*pair(make, "x", memory(12.0))))
-    assert first.startswith("x:fresh allocates on 1 of 1 row; worst: 12 per iteration on poly/n=10.")
+    assert first.startswith("x:fresh allocates 12 per iteration on poly/n=10.")
     assert (level, second) == (
         "info",
         "reuse: poly/n=10 takes 2.50 µs on x and 5.00 µs on x:fresh, 2.00 times as long; allocations 0 and 12. "
@@ -423,10 +435,9 @@ def test_rows_that_never_saw_a_calm_machine_are_one_note(make: Any) -> None:
     assert found == [
         (
             "warning",
-            "never calm: 2 rows of 3: poly/n=1 on tapegrad, poly/n=2 on tapegrad. The machine was slow throughout: "
-            "these times, marked ?, decide nothing. Measure again when the machine is less busy; `gradmark doctor` "
-            "shows the "
-            "machine's states.",
+            "never calm: 2 of 3 times: poly/n=1 on tapegrad, poly/n=2 on tapegrad. The machine was slow throughout, "
+            "so these times, marked ?, decide nothing. Measure again when it is less busy; `gradmark doctor` shows "
+            "the machine's states.",
         )
     ]
 

@@ -20,7 +20,7 @@ workload   engine     primal  forward  backward           total  spread  bwd/fwd
 poly/n=10  tapegrad  1.00 µs  2.00 µs   ~500 ns         2.50 µs  ±0.0 %    ~0.25           2.50  8.00 M       0  4.00 KiB    20  0.50 ulp     7.00 µs
 poly/n=10  null         4 ns      n/a       n/a             n/a     n/a      n/a            n/a     n/a     n/a       n/a   n/a  0.50 ulp     7.00 µs
 poly/n=10  bad                                   wrong gradient
-times: fastest block (no pilots); ratios and rates come from them
+times: fastest block (no pilots)
 spread: half the width of the time's interval; at least 95 % with six processes, else the range
 ~ computed as total − the other part
 n/a forward, backward, total, bwd/fwd, grad/primal, ops/s (null): the engine only evaluates

@@ -19,12 +19,12 @@ COLOURS = {"faster": "green", "slower": "red"}
 NUMBERS, NAMES = 32, 33
 LEGEND = """\
 Times: {times}.
-The change is their ratio. Slower or faster: it and the typical change of a
-process are beyond {noticed:.0f} % (with fewer than {many} processes, it is beyond {by_few:.0f} %), and
-an exact Mann-Whitney test of all processes has p ≤ {level:g}."""
+Change: new / old. Slower, faster: the change, and the typical change of a
+process, are beyond {noticed:.0f} % ({by_few:.0f} % with fewer than {many} processes), and an exact
+Mann-Whitney test of all processes gives p ≤ {level:g}."""
 # Of two classes: a ratio that differs by less is not worth a line with --changed.
 NOTEWORTHY = 1.1
-SAME_MACHINE = "All of that must hold with the machine's own change taken off, too."
+SAME_MACHINE = "They must stay so when the machine's own change is taken out."
 INTERVAL = "Interval: the typical change of a process (Hodges-Lehmann)."
 
 
@@ -97,13 +97,12 @@ def sources(before: "Run", after: "Run") -> list[str]:
     from gradmark.analyse.functions import edited_files, namesakes
 
     texts = [
-        f"{named.workload}: {shown_file(named.old)} was edited between the runs; its rows compare two versions"
+        f"{named.workload}: {shown_file(named.old)} was edited in between"
         if named.changed
-        else f"{named.workload}: old is in {shown_file(named.old)}, new in {shown_file(named.new)}: two functions, "
-        "whose rows are not compared"
+        else f"{named.workload}: two files, {shown_file(named.old)} and {shown_file(named.new)}; not compared"
         for named in namesakes(before, after)
     ]
-    return [*texts, *(f"{shown_file(file)}: edited between the runs" for file in edited_files(before, after))]
+    return [*texts, *(f"{shown_file(file)} was edited in between" for file in edited_files(before, after))]
 
 
 def shown_file(file: str) -> str:
@@ -155,8 +154,8 @@ def machine_line(old: "Run", new: "Run", slowed: float | None) -> str:
         without = [name for name, run in (("old", old), ("new", new)) if not has_pilots(run)]
         return f"not known: {'neither run has' if len(without) > 1 else f'the {without[0]} run lacks'} pilots"
     if is_as_fast(slowed):
-        return f"equally fast in both runs, within {100 * (AS_FAST - 1):.1f} %, by its pilots"
-    return f"{speed(slowed)} in the new run, by its pilots (short fixed work)"
+        return f"equally fast in both runs: its pilots agree within {100 * (AS_FAST - 1):.1f} %"
+    return f"{speed(slowed)} in the new run, as its pilots (short fixed work) show"
 
 
 def has_pilots(run: "Run") -> bool:

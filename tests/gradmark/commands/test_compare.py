@@ -49,9 +49,9 @@ def compared(gradmark, tmp_path):
 
 LEGEND = [
     "Times: fastest block (no pilots).",
-    "The change is their ratio. Slower or faster: it and the typical change of a",
-    "process are beyond 5 % (with fewer than 10 processes, it is beyond 7 %), and",
-    "an exact Mann-Whitney test of all processes has p ≤ 0.05.",
+    "Change: new / old. Slower, faster: the change, and the typical change of a",
+    "process, are beyond 5 % (7 % with fewer than 10 processes), and an exact",
+    "Mann-Whitney test of all processes gives p ≤ 0.05.",
 ]
 
 
@@ -142,16 +142,14 @@ def test_an_edited_function_is_another_function(compared):
     rows = [measured("f", file="/there/a.py"), measured("g", file="/there/b.py")]
     lines = compared(rows, rows, sources=({"/there/a.py": "1", "/there/b.py": "2"}, {"/there/a.py": "9", "/there/b.py": "2"}))
     assert [line for line in lines if line.startswith("differs")] == [
-        "differs f: /there/a.py was edited between the runs; its rows compare two versions",
+        "differs f: /there/a.py was edited in between",
     ]
     assert not any(line.startswith("differs") for line in compared(rows, rows))
 
 
 def test_functions_of_one_name_in_two_files_are_told_apart(compared):
     lines = compared([measured("f", file="/there/a.py")], [measured("f", file="/there/b.py")])
-    assert (
-        "differs f: old is in /there/a.py, new in /there/b.py: two functions, whose rows are not compared"
-    ) in lines
+    assert "differs f: two files, /there/a.py and /there/b.py; not compared" in lines
     assert [line.split(" ")[0] for line in lines if "@" in line] == ["f@tapegrad:program"] * 2
     assert "2 not in both" in lines
 
@@ -159,7 +157,7 @@ def test_functions_of_one_name_in_two_files_are_told_apart(compared):
 def test_an_edited_engine_is_said(compared):
     rows = [measured("f", engine="mine:Engine")]
     lines = compared(rows, rows, sources=({"/there/mine.py": "1"}, {"/there/mine.py": "2"}))
-    assert "differs /there/mine.py: edited between the runs" in lines
+    assert "differs /there/mine.py was edited in between" in lines
 
 
 def test_a_run_is_not_compared_with_itself(gradmark, compared, tmp_path):
@@ -224,9 +222,9 @@ def test_a_run_that_is_not_there(gradmark, tmp_path):
 @pytest.mark.parametrize(
     ("old_ns", "new_ns", "said"),
     [
-        (10.0, 10.4, "machine 4 % slower in the new run, by its pilots (short fixed work)"),
-        (10.0, 9.2, "machine 8 % faster in the new run, by its pilots (short fixed work)"),
-        (10.0, 10.02, "machine equally fast in both runs, within 0.5 %, by its pilots"),
+        (10.0, 10.4, "machine 4 % slower in the new run, as its pilots (short fixed work) show"),
+        (10.0, 9.2, "machine 8 % faster in the new run, as its pilots (short fixed work) show"),
+        (10.0, 10.02, "machine equally fast in both runs: its pilots agree within 0.5 %"),
         (None, 10.0, "machine not known: the old run lacks pilots"),
         (10.0, None, "machine not known: the new run lacks pilots"),
     ],
@@ -240,7 +238,7 @@ def test_what_the_machine_did(compared, old_ns, new_ns, said):
     assert lines[2] == said
     reason = "    the machine itself was 4 % slower"
     assert (reason in lines) == (new_ns == 10.4)
-    taken_off = "All of that must hold with the machine's own change taken off, too."
+    taken_off = "They must stay so when the machine's own change is taken out."
     assert (taken_off in lines) == ("fixed work" in said)
     without = " (without pilots: fastest block)" if None in (old_ns, new_ns) else ""
     assert f"Times: in calm moments, at one clock speed{without}." in lines

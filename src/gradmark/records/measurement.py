@@ -34,6 +34,7 @@ class TapeSize(Record, frozen=True, kw_only=True):
     values: Whole | None = None
     adjoints: Whole | None = None
     saved_bytes: Whole | None = None
+    moved_bytes: Whole | None = None  # that one iteration reads and writes, of an engine that knows its kernels
 
 
 class Sparsity(Record, frozen=True, kw_only=True):

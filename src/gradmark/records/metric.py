@@ -513,6 +513,10 @@ REGISTRY: tuple[Metric, ...] = (
         "tape_bytes", "tape", "bytes", "bytes of the tape, as the engine counts them", *_tape("saved_bytes"),
         rank=11,
     ),
+    Metric(
+        "moved_bytes", "moved", "bytes", "bytes that one iteration reads and writes, as the compiler counts them",
+        *_tape("moved_bytes"),
+    ),
     Metric("tape_values", "tape values", "count", "values on the tape", *_tape("values"), plural=True),
     Metric("tape_adjoints", "adjoints", "count", "adjoints of the tape", *_tape("adjoints"), plural=True),
     Metric(

@@ -12,7 +12,8 @@ from gradmark.analyse.scaling import NEEDED_SIZES, fits, in_words
 from gradmark.records import DerivativeName, Fit, Measurement, Verdict
 from gradmark.records.derivative import USUAL_DERIVATIVE, with_article
 from gradmark.records.measurement import WRONG
-from gradmark.records.metric import LEAST_NS, Metric, metric, numbers
+from gradmark.records.metric import Metric, metric, numbers
+from gradmark.records.readings import LEAST_NS
 
 # The workloads that the promises need.
 WORKLOADS = ["poly", "expression", "shared", "constants"]

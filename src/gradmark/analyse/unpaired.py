@@ -229,7 +229,9 @@ def exact_changes(before: Measurement, after: Measurement) -> list[Change]:
     status = [Change(metric="status", old=before.status, new=after.status)] if before.status != after.status else []
     entries = [entry for entry in REGISTRY if entry.exact and not entry.stands_in_for]
     pairs = [(entry, entry.number(before), entry.number(after)) for entry in entries]
-    return status + [Change(metric=entry.name, old=old, new=new) for entry, old, new in pairs if _moved(old, new, entry)]
+    return status + [
+        Change(metric=entry.name, old=old, new=new) for entry, old, new in pairs if _moved(old, new, entry)
+    ]
 
 
 def _moved(old: float | None, new: float | None, entry: Metric) -> bool:

@@ -1,7 +1,6 @@
 """`gradmark ops`: operator by operator, what each costs and how exact it is."""
 
 import itertools
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -10,8 +9,7 @@ import click
 from gradmark.analyse.operators import Operation, operations
 from gradmark.commands.measuring import Invocation, MeasuringCommand, measure, measuring
 from gradmark.commands.options import DEFAULT_ENGINE, SAMPLING
-from gradmark.commands.run import exit_code
-from gradmark.commands.showing import show_calmness
+from gradmark.commands.showing import end, exit_code, show_calmness
 from gradmark.commands.terminal import console as new_console
 from gradmark.commands.terminal import say
 from gradmark.engines import discovery
@@ -46,9 +44,7 @@ def command(
         invocation, lambda: invocation.plan(rows, chosen, full=True, dtypes=dtypes, derivatives=derivatives)
     )
     show_operations(run, chosen)
-    say()
-    say(f"run file: {where}")
-    sys.exit(exit_code(run))
+    end(where, exit_code(run))
 
 
 def show_operations(run: Run, engines: Sequence[str]) -> None:

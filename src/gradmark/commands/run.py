@@ -14,7 +14,7 @@ from gradmark.analyse.unsettled import FEW_ENGINES, unsettled
 from gradmark.commands import report
 from gradmark.commands.measuring import Invocation, MeasuringCommand, chosen_by_user, measure, measuring
 from gradmark.commands.options import DEFAULT_ENGINE, ON_FLEET, SAMPLING, options
-from gradmark.commands.showing import FORMATS, show
+from gradmark.commands.showing import FORMATS, exit_code, show
 from gradmark.commands.terminal import say
 from gradmark.engines import discovery
 from gradmark.records import DerivativeName, Run, Settings
@@ -140,12 +140,6 @@ def written(run: Run, json_file: Path | None, html_file: Path | None) -> None:
         runs.save(run, json_file)
     if html_file is not None:
         report.write([run], html_file)
-
-
-def exit_code(run: Run) -> int:
-    """1 if a row failed or nothing ran at all; what an engine does not have is no failure."""
-    statuses = {measurement.status for measurement in run.measurements}
-    return int("ok" not in statuses or any(measurement.failed for measurement in run.measurements))
 
 
 def fewer(settings: Settings, engines: int) -> Settings:

@@ -1,6 +1,7 @@
 """Showing a run: the table for people, or the format that another tool reads."""
 
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, NoReturn
 
 from gradmark.commands.terminal import console, say, say_document
 from gradmark.records import Run
@@ -40,6 +41,19 @@ def show_calmness(run: Run) -> None:
     for note in calmness(run):
         say()
         say(f"{note.level}: {note.text}")
+
+
+def end(where: str, code: int) -> NoReturn:
+    """The last line of a verb that measured: where its run is kept. Ends the command."""
+    say()
+    say(f"run file: {where}")
+    sys.exit(code)
+
+
+def exit_code(run: Run) -> int:
+    """1 if a row failed or nothing ran at all; what an engine does not have is no failure."""
+    statuses = {measurement.status for measurement in run.measurements}
+    return int("ok" not in statuses or any(measurement.failed for measurement in run.measurements))
 
 
 def _for_tools(run: Run, form: str) -> str:

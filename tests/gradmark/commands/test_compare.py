@@ -140,7 +140,9 @@ def test_rows_of_one_name_from_two_files_name_the_file(compared):
 
 def test_an_edited_function_is_another_function(compared):
     rows = [measured("f", file="/there/a.py"), measured("g", file="/there/b.py")]
-    lines = compared(rows, rows, sources=({"/there/a.py": "1", "/there/b.py": "2"}, {"/there/a.py": "9", "/there/b.py": "2"}))
+    lines = compared(
+        rows, rows, sources=({"/there/a.py": "1", "/there/b.py": "2"}, {"/there/a.py": "9", "/there/b.py": "2"})
+    )
     assert [line for line in lines if line.startswith("differs")] == [
         "differs f: /there/a.py was edited in between",
     ]

@@ -67,10 +67,11 @@ def duals():
     text = (GUIDE / "your-engine.md").read_text()
     (block,) = re.findall(r"```python\n(# duals\.py\n.*?)```", text, flags=re.DOTALL)
     names = {}
-    exec(block, names)  # noqa: S102  it is our own page
+    exec(block, names)
     return SimpleNamespace(**names)
 
 
+NAMES = ("exp", "log", "sqrt", "sin", "cos", "erf")
 OPERATORS = {
     "neg": lambda ops, x: -x,
     **{
@@ -80,7 +81,7 @@ OPERATORS = {
     },
     "a power of a constant base and of an integer": lambda ops, x: x**2 - x**3 / 2 + 1 / x - 2**x,
     "a branch": lambda ops, x: x * x if x > 1 else -x,
-    **{name: partial(lambda name, ops, x: getattr(ops, name)(x), name) for name in ("exp", "log", "sqrt", "sin", "cos", "erf")},
+    **{name: partial(lambda name, ops, x: getattr(ops, name)(x), name) for name in NAMES},
 }
 
 

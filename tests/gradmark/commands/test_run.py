@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gradmark.commands.run import exit_code
+from gradmark.commands.showing import exit_code
 from gradmark.errors import StoreError
 from gradmark.measure import process as workers
 from gradmark.records import Run

@@ -172,9 +172,10 @@ def _unsteady(timed: list[Row]) -> Iterator[Note]:
     )
     if unsteady:
         names = [f"{row.place} {units.within(row.value('spread') or 0.0)}" for row in unsteady]
+        have = "has" if len(unsteady) == 1 else "have"
         yield _warning(
-            f"unsteady: {len(unsteady)} of {plural(len(timed), 'time')} {'has' if len(unsteady) == 1 else 'have'} an "
-            f"interval wider than {units.within(UNSTEADY_SPREAD)}: {some(names)}. Close other programs, ask `gradmark doctor` about this "
+            f"unsteady: {len(unsteady)} of {plural(len(timed), 'time')} {have} an interval wider than "
+            f"{units.within(UNSTEADY_SPREAD)}: {some(names)}. Close other programs, ask `gradmark doctor` about this "
             "machine, and measure again with `--full`, which uses more processes."
         )
 
@@ -237,7 +238,11 @@ def _allocations(fine: list[Row]) -> Iterator[Note]:
     if len(worst) <= ENGINES_APART:
         for engine, row in worst.items():
             most = f"{units.count(_allocates(row))} per iteration on {row.workload}"
-            on = f" on {len(allocating[engine])} of {len(rows_of[engine])} rows; worst:" if len(rows_of[engine]) > 1 else ""
+            on = (
+                f" on {len(allocating[engine])} of {len(rows_of[engine])} rows; worst:"
+                if len(rows_of[engine]) > 1
+                else ""
+            )
             yield _info(f"{engine} allocates{on} {most}. {_ops(row)} shows which operators allocate.")
         return
     ordered = sorted(worst, key=lambda engine: -_allocates(worst[engine]))

@@ -99,7 +99,13 @@ def operator_table(
         engine=one_line(engine),
         heads=list(numbers),
         lines=[line(operation) for operation in rows],
-        note=" ".join([NOTES["tensor" if dtype else "scalar"], *_of_moved(rows), *([] if all(o.calm for o in rows) else [IN_DOUBT])]),
+        note=" ".join(
+            [
+                NOTES["tensor" if dtype else "scalar"],
+                *_of_moved(rows),
+                *([] if all(o.calm for o in rows) else [IN_DOUBT]),
+            ]
+        ),
     )
 
 

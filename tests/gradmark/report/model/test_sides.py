@@ -31,7 +31,9 @@ def lines(side: Side) -> dict[str, list[str]]:
 def summed_up(make: Any, run: Run) -> dict[str, list[str]]:
     """The summary of a run and of the same rows at another size."""
     twice = [
-        msgspec.structs.replace(m, cell=make.cell(engine=m.cell.engine, n=n)) for n in (10, 20) for m in run.measurements
+        msgspec.structs.replace(m, cell=make.cell(engine=m.cell.engine, n=n))
+        for n in (10, 20)
+        for m in run.measurements
     ]
     summary = comparison(make.run(*twice)).sides[-1]
     assert summary.title == "summary of 2 rows"

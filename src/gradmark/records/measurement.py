@@ -109,6 +109,7 @@ class Measurement(Record, frozen=True, kw_only=True):
     flops: Work | None = None
     bytes: Work | None = None
     shapes: dict[str, list[Whole]] = {}  # of tensors: each input by name
+    calls: dict[str, Whole] = {}  # of numbers: how often one evaluation uses each operation; none in older files
     mode: str = ""  # how the engine comes by the derivative: `rev`, `fwd-over-rev`; older files do not say
     sparsity: Sparsity | None = None  # of a sparse derivative
     evaluations: Amount | None = None  # of the function itself, in one iteration; None if nobody can count them

@@ -295,7 +295,7 @@ REGISTRY: tuple[Metric, ...] = (
     ),
     Metric(
         "moved_bytes", "moved", "bytes", "bytes that one iteration reads and writes, as the compiler counts them",
-        *readings.tape("moved_bytes"),
+        *readings.tape("moved_bytes"), kinds=("tensor",),
     ),
     Metric("tape_values", "tape values", "count", "values on the tape", *readings.tape("values"), plural=True),
     Metric("tape_adjoints", "adjoints", "count", "adjoints of the tape", *readings.tape("adjoints"), plural=True),

@@ -470,7 +470,7 @@ def test_without_memray_the_column_says_why(gradmark, tmp_path, monkeypatch):
     _, run = only_run(".gradmark/runs")
     reason = "memray is not installed (no memray here); pip install memray (Linux and macOS)"
     assert [(m.status, m.memory.reason, m.memory.allocations) for m in run.measurements] == [("ok", reason, None)]
-    assert f"info: no allocs and peak on 1 of 1 row: {reason}. `gradmark doctor` says how" in called.out
+    assert f"info: no allocs and peak on 1 of 1 cell: {reason}. `gradmark doctor` says how" in called.out
 
 
 @pytest.mark.slow

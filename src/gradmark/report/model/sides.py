@@ -69,10 +69,14 @@ def compares(run: Run) -> bool:
     return _most_rows_have(run, 2)
 
 
+def competing(measurements: Sequence[Measurement]) -> list[Measurement]:
+    """Without operators, if there is anything else: they have tables of their own, and nobody chooses by them."""
+    functions = [m for m in measurements if "operation" not in m.cell.params]
+    return functions or list(measurements)
+
+
 def _most_rows_have(run: Run, engines: int) -> bool:
-    # Operators are measured for one engine at a time: beside a comparison they do not make it less of one.
-    compared = [m for m in run.measurements if "operation" not in m.cell.params]
-    rows = rows_of(compared or run.measurements).values()
+    rows = rows_of(competing(run.measurements)).values()
     return 2 * sum(len({m.cell.engine for m in members}) >= engines for members in rows) > len(rows)
 
 
@@ -143,7 +147,7 @@ def placed(run: Run) -> dict[str, list[Standing]]:
     """The standings of each row, in reading order."""
     names = competitors(run)
     ordered = [called(names, run.measurements[place]) for place in reading_order(run)]
-    return {task: standings(members) for task, members in rows_of(ordered).items()}
+    return {task: standings(members) for task, members in rows_of(competing(ordered)).items()}
 
 
 def answers_of(run: Run) -> list[str]:
@@ -326,5 +330,5 @@ def contested(run: Run, standing: Mapping[str, Sequence[Standing]] | None = None
     if standing is None:
         standing = placed(run)
     ranked = _ranked(standing)
-    measured = [called(names, run.measurements[place]) for place in reading_order(run)]
+    measured = competing([called(names, run.measurements[place]) for place in reading_order(run)])
     return contest(standing, asked([m for m in measured if m.cell.engine in ranked]))

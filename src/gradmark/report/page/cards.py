@@ -55,7 +55,10 @@ def _rows(material: Material) -> Card:
     untimed = "without a time" if material.run.finished else "not timed yet"
     counted = ((failed, "failed"), (waiting, untimed), (lacking, "unsupported or skipped"))
     others = "".join(f"; {count:,} {what}" for count, what in counted if count)
-    text = f"Timed: {timed:,} of {plural(len(planned), 'row')}{others}."
+    cells = (
+        plural(len(planned), "row") if len(material.engines) < 2 else f"{plural(len(planned), 'cell')} (row × engine)"
+    )
+    text = f"Timed: {timed:,} of {cells}{others}."
     if failed:
         return _card("Rows", "bad", "failed", text, "table")
     if waiting:
@@ -114,7 +117,8 @@ def _allocations(material: Material) -> Card:
         return _card("Allocations", "none", "not counted", f"No row has a count: {reason}.", "memory")
     free = sum(row.numbers["allocations"].value <= 0 for row in counted)
     worst = max(counted, key=lambda row: row.numbers["allocations"].value)
-    text = f"None in steady state on {free} of {plural(len(counted), 'row')}"
+    what = "row" if len(material.engines) < 2 else "cell"
+    text = f"None in steady state on {free} of {plural(len(counted), what)}"
     if free == len(counted):
         return _card("Allocations", "good", "none", f"{text}.", "memory")
     text += f"; worst: {worst.place}, {units.count(worst.numbers['allocations'].value)} per iteration."

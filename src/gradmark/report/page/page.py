@@ -23,6 +23,7 @@ from gradmark.report.page import bars, curves, grid, heat, points
 from gradmark.report.page.cards import Card, cards
 from gradmark.report.page.chart import Chart
 from gradmark.report.page.history import history
+from gradmark.report.page.icicle import icicle
 from gradmark.report.page.index import Index, index
 from gradmark.report.page.material import NOTED, Material
 from gradmark.report.page.matrix import Matrix, matrix
@@ -67,6 +68,7 @@ class Page(Record, frozen=True, kw_only=True):
     scaling: Chart
     growth: list[Growth]
     operators: list[heat.Heat]
+    icicle: Chart
     memory: bars.Bars
     accuracy: Chart
     samples: Chart
@@ -82,7 +84,10 @@ class Page(Record, frozen=True, kw_only=True):
     @property
     def charts(self) -> list[Chart]:
         """What is drawn from the packed data."""
-        charts = [self.scaling, self.accuracy, self.samples, self.first_call, self.pareto, self.roofline, self.history]
+        charts = [
+            *(self.scaling, self.icicle, self.accuracy, self.samples),
+            *(self.first_call, self.pareto, self.roofline, self.history),
+        ]
         return [chart for chart in charts if chart.views]
 
 
@@ -126,6 +131,7 @@ def page(runs: Sequence[Run], gate: Verdict | None = None, own: Sequence[Hypothe
             for fit in family.fits
         ],
         operators=heat.operators(material),
+        icicle=icicle(material),
         memory=bars.memory(material),
         accuracy=points.accuracy(material),
         samples=samples(material),
@@ -158,7 +164,7 @@ def _facts(material: Material) -> Iterator[tuple[str, str]]:
     yield "run", run.id if len(material.runs) == 1 else f"{run.id}, the newest of {len(material.runs)}"
     yield "started", run.started.replace("T", " ")[:16] + " UTC"
     memory = units.size(environment.memory_bytes) if environment.memory_bytes else "memory unknown"
-    yield "machine", f"{one_line(environment.cpu)}, {environment.cores} cores, {memory}"
+    yield "machine", f"{one_line(environment.cpu)}, {plural(environment.cores, 'core')}, {memory}"
     yield "system", one_line(f"{environment.os}, {environment.python}")
     yield "commit", one_line(", ".join(material.commits))
     counts = sorted({len(m.samples) for m in run.measurements if m.samples}) or [settings.processes]

@@ -354,12 +354,12 @@ def test_a_missing_tool_is_said_once(make: Any) -> None:
     assert said(run) == [
         (
             "info",
-            "no allocs and peak on 2 of 3 rows: memray is not installed; pip install memray. "
+            "no allocs and peak on 2 of 3 cells: memray is not installed; pip install memray. "
             "`gradmark doctor` says how to get them.",
         ),
         (
             "info",
-            "no instrs on 2 of 3 rows: valgrind is not installed. `gradmark doctor` says how to get them.",
+            "no instrs on 2 of 3 cells: valgrind is not installed. `gradmark doctor` says how to get them.",
         ),
     ]
 
@@ -393,12 +393,12 @@ def test_what_an_interrupted_run_has_not(make: Any) -> None:
     assert said(run) == [
         (
             "warning",
-            "unfinished: of 5 rows, 2 were not reached, 1 has no time yet and 1 has fewer processes than planned. "
+            "unfinished: of 5 cells, 2 were not reached, 1 has no time yet and 1 has fewer processes than planned. "
             "`gradmark run --resume run-1` continues the run.",
         )
     ]
     untimed = make.run(*(make.measurement(cell, samples=[]) for cell in planned), planned=planned, settings=three)
-    assert "of 5 rows, 5 have no time yet. `gradmark run" in said(untimed)[0][1]
+    assert "of 5 cells, 5 have no time yet. `gradmark run" in said(untimed)[0][1]
 
 
 def test_a_row_that_failed_is_not_unfinished(make: Any) -> None:
@@ -409,7 +409,7 @@ def test_a_row_that_failed_is_not_unfinished(make: Any) -> None:
 def test_an_interrupted_verb_goes_on_as_that_verb(make: Any) -> None:
     run = make.run(planned=[make.cell()], verb="contract")
     ((_, text),) = said(run)
-    assert text == "unfinished: of 1 row, 1 was not reached. `gradmark contract --resume run-1` continues the run."
+    assert text == "unfinished: of 1 cell, 1 was not reached. `gradmark contract --resume run-1` continues the run."
     assert said(make.run(planned=[make.cell()], finished=True)) == []
 
 

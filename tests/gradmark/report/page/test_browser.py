@@ -54,7 +54,7 @@ def test_without_scripts_every_column_is_shown(chromium: Any, written: str) -> N
     heads = page.locator("#grid thead th")
     assert page.locator("#grid thead th[hidden]").count() > 5
     assert all(heads.nth(place).is_visible() for place in range(heads.count()))
-    assert page.locator("#count").text_content() == "17 of 17 rows"
+    assert page.locator("#count").text_content() == "17 of 17 cells"
     assert page.locator("#memory .bars").is_visible()
     page.close()
 
@@ -92,9 +92,9 @@ def test_a_long_table_is_sorted_in_brief_and_then_whole(opened: Open) -> None:
 def test_filtering_by_text_suite_and_engine(opened: Open) -> None:
     page = opened(plots=False)
     count = page.locator("#count")
-    assert count.text_content() == "17 of 17 rows"
+    assert count.text_content() == "17 of 17 cells"
     page.fill("#find", "poly 1000")
-    assert count.text_content() == "4 of 17 rows"
+    assert count.text_content() == "4 of 17 cells"
     only(page, "tapegrad")
     assert texts(page, 1) == ["poly/n=1000", "poly/n=10000"]
     page.fill("#find", "")
@@ -251,7 +251,7 @@ def test_nothing_is_wider_than_the_screen(opened: Open, width: int) -> None:
     )
     assert outside == []
     page.fill("#find", "poly")
-    assert page.locator("#count").text_content() == "8 of 17 rows"
+    assert page.locator("#count").text_content() == "8 of 17 cells"
 
 
 @pytest.mark.parametrize(("run", "width", "scheme"), [("written", 400, "dark"), ("written_recorded", 1280, "light")])

@@ -79,7 +79,7 @@ def test_rows_without_a_time_are_counted_as_the_notes_count_them(make: Any) -> N
     card = cards(Material([run]), [], None)[0]
     assert (card.word, card.text) == ("unfinished", "Timed: 100 of 227 rows; 127 not timed yet.")
     (note,) = [note.text for note in page([run]).notes if note.text.startswith("unfinished")]
-    assert "of 227 rows, 8 were not reached and 119 have no time yet." in note
+    assert "of 227 cells, 8 were not reached and 119 have no time yet." in note
 
 
 def test_failed_rows_are_not_waiting(make: Any) -> None:

@@ -76,7 +76,8 @@ function draw(figure) {
   place.setAttribute("aria-label", [...view.keys, view.answer, view.summary].filter(Boolean).join(" "));
   figure.querySelector(".summary").textContent = view.summary;
   if (view.answer) figure.querySelector(".answer").textContent = view.answer;
-  if (view.blocks) blocksPlot(place, view);
+  if (view.boxes?.length) iciclePlot(place, view);
+  else if (view.blocks) blocksPlot(place, view);
   else seriesPlot(place, { ...view, engines: figure.chart.by_engine ?? true });
 }
 

@@ -23,7 +23,7 @@ class Operation:
     backward_ns: float | None
     allocations: float | None
     saved_bytes: float | None
-    error: float | None  # of its derivative: in units of the last place, or relative for tensors
+    error: float | None  # of its derivative: in units in the last place, or relative for tensors
     problem: str = ""
     calm: bool = True  # False: a time that it was computed from was never seen on a calm machine
     total_ns: float | None = None  # of a derivative that is no gradient: it has no parts

@@ -198,12 +198,12 @@ def verdict(time: Comparison) -> tuple[Word, str]:
     if least < LEAST_PROCESSES:
         return "undecided", f"{least} calm process{'es' * (least != 1)} in a run; {LEAST_PROCESSES} or more can decide"
     if time.typical is None or min(time.first, time.second) <= HARNESS_ERROR_NS:
-        return "undecided", f"too short: an empty call is known only to {HARNESS_ERROR_NS:g} ns"
+        return "undecided", f"too short: an empty call is only known to within {HARNESS_ERROR_NS:g} ns"
     beyond = _beyond(time.ratio)
     if beyond and abs(time.second - time.first) <= HARNESS_ERROR_NS:
-        return "no difference", f"within the {HARNESS_ERROR_NS:g} ns to which an empty call is known"
+        return "no difference", f"within the {HARNESS_ERROR_NS:g} ns that an empty call is uncertain by"
     if beyond and time.p_value > LEVEL:
-        return "undecided", "the times differ, but the processes of both runs overlap"
+        return "undecided", "the times differ, but the processes of the two runs overlap"
     if beyond and (not _beyond(time.typical) or (time.typical > 1.0) != (time.ratio > 1.0)):
         return "undecided", "the times changed, but most processes did not change with them"
     if beyond and least < MANY and not _beyond(time.ratio, NOTICED_BY_FEW):

@@ -91,7 +91,7 @@ def one_row(
     first = rows[0]
     asked = first.derivatives[:1] or ([derivative] if derivative else first.workload.usual_derivatives[:1])
     if asked[0] not in EXPLAINED:
-        raise SelectionError(f"there is no bound for a {asked[0]} to hold times against; choose one of {EXPLAINED}")
+        raise SelectionError(f"theory has no bound for a {asked[0]}; choose from: {', '.join(EXPLAINED)}")
     return dataclasses.replace(
         first,
         sizes={key: [value] for key, value in first.points(full=False)[0].items()},

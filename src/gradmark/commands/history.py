@@ -233,7 +233,7 @@ def show_night(night: "Night") -> None:
         software = f"; changed: {', '.join(map(one_line, shift.software))}" if shift.software else ""
         match shift.whose:
             case "machine":
-                line = f"machine  {shift.step}  all {plural(shift.of, 'row')}: {shift.known_by}; no engine is accused"
+                line = f"machine  {shift.step}  all {plural(shift.of, 'row')}: {shift.known_by}; no engine is blamed"
             case "engine":
                 rows = f"{len(shift.rows)} of {plural(shift.of, 'row')}"
                 line = f"engine   {shift.step}  {one_line(shift.engine)}: {rows}{software}"

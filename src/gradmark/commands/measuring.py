@@ -103,7 +103,7 @@ class MeasuringCommand(Verb):
         name = context.params.get("resume")
         if name is None:
             if context.params["trust"]:
-                raise click.UsageError("--trust goes with --resume", context)
+                raise click.UsageError("--trust only works with --resume", context)
             context.obj = _Typed(verb, typed)
             return context
         _refuse_planning(self, context)

@@ -44,7 +44,7 @@ FURTHER_ROUNDS = 2
     "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="What is printed."
 )
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Also write the run to this file.")
-@click.option("--html", "html_file", type=click.Path(path_type=Path), help="Also write a page that shows the run.")
+@click.option("--html", "html_file", type=click.Path(path_type=Path), help="Also write an HTML page about the run.")
 @click.option("--medians", is_flag=True, help="Also show the median of total over processes, with its interval.")
 @click.option("--dry-run", is_flag=True, help="Show what would be measured, and stop.")
 @measuring(*SAMPLING)
@@ -79,7 +79,7 @@ def command(
 
     machines = distributing.fleet_of(fleet, on, each_class)
     if each_class and (json_file is not None or html_file is not None):
-        raise click.UsageError("--each-class makes several runs: write pages of them with `gradmark report`")
+        raise click.UsageError("--each-class makes several runs; write their pages with `gradmark report`")
 
     asked = Asked(select, engines or (DEFAULT_ENGINE,), keyword, dtypes, devices, derivatives)
     if dry_run:

@@ -105,7 +105,7 @@ def left_out(members: Sequence[Measurement]) -> list[str]:
 
     known = [(m, numbers(m)) for m in members]
     sizes = [m.cell.size for m, have in known if not all(is_calm(have, e.name) for e in metrics_of(m) if e.phase)]
-    return [f"left out, as the machine was never calm: times of {', '.join(sizes)}"] if sizes else []
+    return [f"left out (machine never calm): times of {', '.join(sizes)}"] if sizes else []
 
 
 def drawn(name: str, fits: Sequence[Fit], counted: str) -> list[str]:

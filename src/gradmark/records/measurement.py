@@ -79,7 +79,7 @@ class Accuracy(Record, frozen=True, kw_only=True):
 
     reference: str
     relative_error: GradientError  # largest over the inputs, or over the directions
-    ulps: GradientError | None = None  # largest, in units of the last place; of numbers only
+    ulps: GradientError | None = None  # largest, in units in the last place; of numbers only
     tolerance: GradientError  # relative errors above it are a wrong gradient
 
 

@@ -4,7 +4,7 @@ In: a measurement. Out: its numbers by name, and for each that is missing the re
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from statistics import median
@@ -92,7 +92,9 @@ class Metric:
 # --- entries that are made alike
 
 
-def phase(name: str, meaning: str, rank: int | None, budget: Budget | None = None) -> Metric:
+def phase(
+    name: str, meaning: str, rank: int | None, budget: Budget | None = None, derivatives: Sequence[DerivativeName] = ()
+) -> Metric:
     """The metric of a phase that sessions declare."""
 
     def in_process(sample: Sample) -> float | None:
@@ -105,6 +107,7 @@ def phase(name: str, meaning: str, rank: int | None, budget: Budget | None = Non
         name, name, "time", meaning, read, readings.no_phase(name), in_process=in_process, budget=budget,
         budget_name="time",
         digits=3, fitted=True, phase=True, rank=rank, csv=f"{name}_ns",
+        derivatives=tuple(derivatives),
     )  # fmt: skip
 
 
@@ -125,7 +128,7 @@ def _once(name: str, title: str, meaning: str, parts: tuple[str, ...], **more: A
         return times.fastest(values, values) if values else None
 
     return Metric(
-        name, title, "time", meaning, read, lambda _m, _known: "no process gave a time", in_process=in_process,
+        name, title, "time", meaning, read, lambda _m, _known: "no process produced a time", in_process=in_process,
         digits=3, csv=f"{name}_ns", **more,
     )  # fmt: skip
 
@@ -141,19 +144,21 @@ _TIME = Budget(share=0.05)
 _ONCE = Budget(share=0.10, added_ns=50e6)
 REGISTRY: tuple[Metric, ...] = (
     phase("primal", "the function alone, nothing recorded", 7),
-    phase("forward", "evaluate and record", 2, _TIME),
-    phase("backward", "propagate derivatives through the recording", 1, _TIME),
+    # Of other derivatives total is all there is: a session computes them in one call.
+    phase("forward", "evaluate and record", 2, _TIME, [USUAL_DERIVATIVE]),
+    phase("backward", "propagate derivatives through the recording", 1, _TIME, [USUAL_DERIVATIVE]),
     phase("total", "value and gradient: forward and then backward", 0, _TIME),
     device_phase(
         "cold", "by the device's own clock, its caches flushed before: how long it works on an iteration", 2,
-        "nobody knows this device's clock",
+        "gradmark has no timer for this device",
     ),
     device_phase(
-        "hot", "by the device's own clock: an iteration of many, back to back", 2, "nobody knows this device's clock",
+        "hot", "by the device's own clock: an iteration of many, back to back", 2,
+        "gradmark has no timer for this device",
     ),
     device_phase(
         "host", "until the calls of an iteration return, while the device is still at work", 2,
-        "nobody knows this device's clock",
+        "gradmark has no timer for this device",
     ),
     device_phase(
         "replayed", "an iteration as a graph that the device replays, its caches flushed before", 4,
@@ -235,7 +240,7 @@ REGISTRY: tuple[Metric, ...] = (
     ),
     Metric(
         "preparation", "until first", "time", "until the first sparse matrix: pattern, colours, compilation",
-        lambda _m, known: known.get("first_call"), lambda _m, _known: "no process gave a time",
+        lambda _m, known: known.get("first_call"), lambda _m, _known: "no process produced a time",
         rank=3, csv="preparation_ns", derivatives=SPARSE_ONES, last=True,
     ),
     Metric(
@@ -308,7 +313,7 @@ REGISTRY: tuple[Metric, ...] = (
         plural=True, part="instructions",
     ),
     Metric(
-        "error_ulps", "error", "ulp", "largest error of the gradient, in units of the last place",
+        "error_ulps", "error", "ulp", "largest error of the gradient, in units in the last place",
         *readings.accuracy("ulps"), rank=5,
     ),
     Metric(

@@ -31,7 +31,7 @@ def no_phase(name: str) -> Why:
     def why(m: Measurement, _known: Numbers) -> str:
         timed = {key for sample in m.samples for key in sample.phases if times.is_timed(sample, key)}
         if not timed:
-            return "no process gave a time"
+            return "no process produced a time"
         if name in timed and name in times.PARTS:
             return f"{name} was not faster than total in any block"
         if name == "primal":
@@ -39,8 +39,8 @@ def no_phase(name: str) -> Why:
         if not timed - {"primal"}:
             return "the engine only evaluates"
         if name == "backward" and "forward" in timed:
-            return "total takes hardly longer than forward alone: what is left is noise"
-        return f"the engine does not do {name} by itself"
+            return "total takes barely longer than forward: the difference is noise"
+        return f"the engine has no separate {name}"
 
     return why
 
@@ -105,7 +105,7 @@ def sparsity(field: str) -> tuple[Read, Why]:
         value: float | None = getattr(m.sparsity, field, None)
         return value
 
-    return read, lambda _m, _known: "the engine does not say"
+    return read, lambda _m, _known: "the engine does not report it"
 
 
 def break_even(_m: Measurement, known: Numbers) -> float | None:
@@ -199,9 +199,9 @@ def share_of_roof(kind: Literal["bytes", "flops"]) -> tuple[Read, Why]:
 
     def why(m: Measurement, known: Numbers) -> str:
         if not _work_of_roof(m, kind):
-            return f"nobody knows the {kind} that it must take"
+            return f"the {kind} that it needs are unknown"
         what = "copy" if kind == "bytes" else "product"
-        return "no process gave a time" if "cold" not in known else f"no {what} could be timed on this device"
+        return "no process produced a time" if "cold" not in known else f"no {what} could be timed on this device"
 
     return read, why
 
@@ -219,7 +219,7 @@ def memory(field: str) -> tuple[Read, Why]:
     def why(m: Measurement, _known: Numbers) -> str:
         if m.memory is None:
             return "not measured"
-        return m.memory.reason or "it could not be told"
+        return m.memory.reason or "it could not be determined"
 
     return read, why
 
@@ -231,7 +231,7 @@ def tape(field: str) -> tuple[Read, Why]:
         value: float | None = getattr(m.tape, field, None)
         return value
 
-    return read, lambda _m, _known: "the engine does not say"
+    return read, lambda _m, _known: "the engine does not report it"
 
 
 def accuracy(field: str) -> tuple[Read, Why]:
@@ -242,7 +242,7 @@ def accuracy(field: str) -> tuple[Read, Why]:
         return value
 
     def why(m: Measurement, _known: Numbers) -> str:
-        return "the gradient was not checked" if m.accuracy is None else "only scalars have units of the last place"
+        return "the gradient was not checked" if m.accuracy is None else "only scalars have units in the last place"
 
     return read, why
 
@@ -265,4 +265,4 @@ def spread(_m: Measurement, known: Numbers) -> float | None:
 
 def no_spread(_m: Measurement, known: Numbers) -> str:
     """Why there is no interval."""
-    return "one process has no spread" if of_row(known) else "no process gave a time"
+    return "one process has no spread" if of_row(known) else "no process produced a time"

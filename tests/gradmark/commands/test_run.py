@@ -142,7 +142,7 @@ def test_table(gradmark, finished):
         ["expression", "tapegrad"],
     ]
     assert "allocs" not in lines[rule - 1].split()  # nobody counted: the whole column is left out
-    assert "times: in calm moments, at one clock speed" in lines
+    assert "times: measured in calm moments, at one clock speed" in lines
     assert lines[-1] == f"run file: {finished}"
 
 

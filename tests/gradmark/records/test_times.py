@@ -167,7 +167,7 @@ def test_forward_as_long_as_the_whole_leaves_nothing_for_backward():
             short = sample(forward=forward, total=210.0, own_total=own)
             assert values(short)["forward"] == (min(forward, 210.0), how)
             assert "backward" not in values(short)
-            assert reason("backward", short) == "total takes hardly longer than forward alone: what is left is noise"
+            assert reason("backward", short) == "total takes barely longer than forward: the difference is noise"
 
 
 def test_a_forward_far_beyond_the_whole_says_nothing_of_it():

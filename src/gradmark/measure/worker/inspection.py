@@ -82,7 +82,7 @@ def inspect(job: Job) -> Result:
         return prepared.recording(prepared.make())
 
     if timer is not None and prepared.session.device is None:
-        measured = Memory(reason="the engine does not say what it takes of its device's memory")
+        measured = Memory(reason="the engine does not report it what it takes of its device's memory")
     elif prepared.session.device is not None:
         # the sessions that are counted are others: only the device knows when they are done
         wait = prepared.session.synchronize if timer is None else timer.synchronize

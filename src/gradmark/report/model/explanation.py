@@ -19,8 +19,8 @@ READING = [
     "reads upwards: each line adds to the adjoints of its operands; %2' is the adjoint of %2. See docs/guide/tape.md.",
 ]
 PREDICTED = [
-    "predicted: operations of function and derivative, divided by those of the function alone. That is right where",
-    "each takes the same time, and nothing has to be recorded.",
+    "predicted: operations of function and derivative, divided by those of the function alone. This holds if every",
+    "operation takes the same time and nothing has to be recorded.",
 ]
 LIVE = (
     "A product named live_ or both is 0 where one factor is 0, whatever the other is. See docs/reference/operations.md."
@@ -120,7 +120,7 @@ def sentences(engine: Departure) -> list[str]:
     if engine.problem:
         return [one_line(engine.problem)]
     if engine.ratio is None:
-        return ["the function alone is not timed, or takes too little time to be a measure"]
+        return ["the function alone was not timed, or is too short to compare with"]
     bound = engine.bound
     word = "" if bound is None else f", {'within' if engine.ratio <= bound else 'above'} theory's bound of {bound:g} ×"
     whole = f"function and derivative take {units.times(engine.ratio)} × the function{word}"

@@ -139,7 +139,7 @@ def _after_failure(row: Row, settings: Settings) -> str:
         case "invalid":
             return "No engine was timed on it. Change the function or its inputs."
         case "untimed-work":
-            return "It was not timed. Do all work inside the timed calls, on the inputs of that moment."
+            return "It was not timed. Do all work inside the timed calls, on the current inputs."
         case "wrong-value":
             return f"It was not timed. Compare with plain numbers: {_beside(row, PLAIN[row.cell.kind])}."
         case "wrong-gradient":
@@ -148,10 +148,10 @@ def _after_failure(row: Row, settings: Settings) -> str:
             return "It will be measured once the smaller size passes."
         case "timeout":
             more = _command(row, "--timeout", f"{2 * settings.timeout_s:g}")
-            return f"Look for a hang, or allow more: {more}."
+            return f"Look for a hang, or allow more time: {more}."
         case "out-of-memory":
             more = _command(row, "--memory-limit", f"{2 * settings.memory_limit_bytes / 2**30:g}")
-            return f"Allow more: {more}."
+            return f"Allow more memory: {more}."
         case _:
             return f"Run it alone: {_command(row)}; `--format json` shows the whole message."
 
@@ -205,7 +205,7 @@ def _inaccurate(fine: list[Row]) -> Iterator[Note]:
         # "not within", not "beyond": an error that is not a number is not accurate either.
         if ulps is not None and not ulps <= ULPS_LIMIT:
             yield _warning(
-                f"inaccurate: the {row.cell.derivative} of {row.place} is off by {units.count(ulps)} units of the last "
+                f"inaccurate: the {row.cell.derivative} of {row.place} is off by {units.count(ulps)} units in the last "
                 f"place, though within the engine's tolerance. {_ops(row)} shows the error of each operator."
             )
 
@@ -223,7 +223,7 @@ def _leaks(fine: list[Row]) -> Iterator[Note]:
             where = worst.place if len(leaking) == 1 else f"{engine} on {len(leaking)} of {len(counted)} rows"
             yield _warning(
                 f"leak: {where} keeps memory after each iteration; worst: {kept} on {worst.workload}. "
-                f"See whether it goes on: {_command(worst)} with `--full`."
+                f"{_command(worst, '--full')} shows whether it continues."
             )
 
 

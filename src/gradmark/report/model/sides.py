@@ -199,7 +199,7 @@ def _absent(rows: Sequence[Row]) -> list[str]:
 def _reason(one: Row) -> str:
     """Why a row has no place, in words that are the same on other rows."""
     if one.status == "ok":
-        return "it gives no gradient" if one.time else "no process gave a time"
+        return "it computes no gradient" if one.time else "no process produced a time"
     if one.status == "unsupported" and one.why:
         return one.why
     return f"{WORDS[one.status]}{one.why and f': {one.why}'}"
@@ -288,7 +288,7 @@ def _overview(groups: dict[str, list[Measurement]], placed: dict[str, list[Stand
         lines.append((one_line(task), [texts.get(engine, "") for engine in engines]))
         leaders = {s.engine for s in placed[task] if is_best(s)}
         best[one_line(task)] = [engine in leaders for engine in engines]
-    return Side(title="total of all rows", engines=[one_line(e) for e in engines], lines=lines, best=best)
+    return Side(title="total, all rows", engines=[one_line(e) for e in engines], lines=lines, best=best)
 
 
 def _summary(present: Sequence[Measurement], placed: dict[str, list[Standing]]) -> Side:

@@ -99,10 +99,10 @@ def _gradients(material: Material) -> Card:
         text = f"{len(wrong)} of {max(len(checked), len(wrong))} gradients wrong: {some([row.place for row in wrong])}."
         return _card("Gradients", "bad", "wrong", text, "accuracy")
     if not checked:
-        return _card("Gradients", "none", "not checked", "No engine of this run gives a gradient.", "accuracy")
+        return _card("Gradients", "none", "not checked", "No engine in this run computes a gradient.", "accuracy")
     exactness = {row.place: digits(row.numbers["gradient_error"].value) for row in checked}
     worst = min(exactness, key=lambda place: exactness[place])
-    text = f"All {len(checked)} gradients are within their tolerance; the least exact has"
+    text = f"All {len(checked)} gradients are within their tolerance; the least accurate has"
     if len(checked) == 1:
         text = "The gradient is within its tolerance; it has"
     text += f" {exactness[worst]:.1f} digits ({worst})."
@@ -118,7 +118,7 @@ def _allocations(material: Material) -> Card:
     free = sum(row.numbers["allocations"].value <= 0 for row in counted)
     worst = max(counted, key=lambda row: row.numbers["allocations"].value)
     what = "row" if len(material.engines) < 2 else "cell"
-    text = f"None in steady state on {free} of {plural(len(counted), what)}"
+    text = f"No allocations on {free} of {plural(len(counted), what)}"
     if free == len(counted):
         return _card("Allocations", "good", "none", f"{text}.", "memory")
     text += f"; worst: {worst.place}, {units.count(worst.numbers['allocations'].value)} per iteration."

@@ -72,6 +72,8 @@ def print_comparison(comparison: Comparison, notes: Sequence[Note], console: "Co
         console.print()
     for line in [*comparison.legend, *comparison.absent]:
         console.print(_text(line, "dim"))
+    if notes:
+        console.print()
     _print_notes(notes, console)
     _print_answers(comparison.answers, console)
 

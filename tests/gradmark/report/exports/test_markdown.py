@@ -30,7 +30,7 @@ def test_a_table(make: Any) -> None:
         "| a\\|b\\`c\\`/n=10 | \\<b\\>\\*x\\*\\_ |  |  |  | timed out |  |  |  |  |  |  |  |  |\n"
         "\n"
         "- times: fastest block (no pilots)\n"
-        "- spread: half the width of the time's interval; at least 95 % with six processes, else the range\n"
+        "- spread: half the width of the time's interval (95 % from six processes on, else the range)\n"
         "- \\~ computed as total − the other part\n"
         "- n/a allocs (poly/n=20): no_memray\n"
         "\n"

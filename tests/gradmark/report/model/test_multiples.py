@@ -51,7 +51,7 @@ def test_in_markdown_the_rest_is_folded(make: Any) -> None:
         "| --- | ---: | ---: | ---: |\n"
         "| poly/n=10 | 100 ns | 8.00 × (800 ns) | **2.00 × (200 ns) ◀** |\n"
         "\n"
-        f"- {FUNCTION}\n- ◀ fastest\n- times: in calm moments, at one clock speed\n"
+        f"- {FUNCTION}\n- ◀ fastest\n- times: measured in calm moments, at one clock speed\n"
         "\n"
         "<details>\n<summary>All numbers</summary>\n\ndetails\n\n</details>\n"
     )

@@ -94,7 +94,7 @@ def test_nothing_to_say(make: Any) -> None:
             "untimed-work",
             "warning",
             "untimed work on tapegrad: poly/n=10 (why). It was not timed. Do all work inside the timed calls, on the "
-            "inputs of that moment.",
+            "current inputs.",
         ),
         (
             "error",
@@ -111,13 +111,13 @@ def test_nothing_to_say(make: Any) -> None:
         (
             "timeout",
             "warning",
-            "timed out on tapegrad: poly/n=10 (why). Look for a hang, or allow more: "
+            "timed out on tapegrad: poly/n=10 (why). Look for a hang, or allow more time: "
             "`gradmark run poly/n=10 -e tapegrad --timeout 120`.",
         ),
         (
             "out-of-memory",
             "warning",
-            "out of memory on tapegrad: poly/n=10 (why). Allow more: "
+            "out of memory on tapegrad: poly/n=10 (why). Allow more memory: "
             "`gradmark run poly/n=10 -e tapegrad --memory-limit 16`.",
         ),
         (
@@ -249,7 +249,7 @@ def test_accuracy_in_words(make: Any) -> None:
     assert said(make.run(make.measurement(accuracy=ulps(2345.0)))) == [
         (
             "warning",
-            "inaccurate: the gradient of poly/n=10 on tapegrad is off by 2.35 k units of the last place, though within "
+            "inaccurate: the gradient of poly/n=10 on tapegrad is off by 2.35 k units in the last place, though within "
             "the engine's tolerance. `gradmark ops -e tapegrad` shows the error of each operator.",
         )
     ]
@@ -261,7 +261,7 @@ def test_leaks(make: Any) -> None:
         (
             "warning",
             "leak: poly/n=10 on tapegrad keeps memory after each iteration; worst: 48 B on poly/n=10. "
-            "See whether it goes on: `gradmark run poly/n=10 -e tapegrad` with `--full`.",
+            "`gradmark run poly/n=10 -e tapegrad --full` shows whether it continues.",
         )
     ]
 
@@ -276,7 +276,7 @@ def test_leaks_are_stated_once_for_each_engine(make: Any) -> None:
         (
             "warning",
             "leak: tapegrad on 2 of 3 rows keeps memory after each iteration; worst: 2.00 KiB on poly/n=100. "
-            "See whether it goes on: `gradmark run poly/n=100 -e tapegrad` with `--full`.",
+            "`gradmark run poly/n=100 -e tapegrad --full` shows whether it continues.",
         )
     ]
 

@@ -62,7 +62,7 @@ def test_columns_by_speed_with_the_winner_marked(make: Any) -> None:
     assert lines(row)["Pareto"] == ["●", "", ""]
     assert found.legend == [
         "◀ fastest",
-        "times: in calm moments, at one clock speed",
+        "times: measured in calm moments, at one clock speed",
         "× by hand: against `manual`, whose derivatives are written by hand",
         "● Pareto-optimal: no other engine is at least as good in time, peak memory and digits and better in one",
         "every engine: 1 thread, in processes of its own",
@@ -72,7 +72,7 @@ def test_columns_by_speed_with_the_winner_marked(make: Any) -> None:
 
 def test_the_legend_has_what_is_on_the_screen_and_nothing_else(make: Any) -> None:
     tie = comparison(run_of(make, ("a", 1000.0), ("b", 1010.0), ("c", 2000.0)))
-    assert tie.legend[:2] == ["= tied with the fastest", "times: in calm moments, at one clock speed"]
+    assert tie.legend[:2] == ["= tied with the fastest", "times: measured in calm moments, at one clock speed"]
     assert not any(line.startswith(("× by hand", "n/a")) for line in tie.legend)
     nothing = make.measurement(make.cell(engine="d"), memory=None, tape=None, samples=make.totals(*[3000.0] * 5))
     found = comparison(run_of(make, ("a", 1000.0), ("b", 1300.0), others=[nothing], processes=2))
@@ -99,7 +99,7 @@ def test_several_rows_have_an_overview(make: Any) -> None:
         make.failed("wrong-gradient", "off", make.cell(engine="b", n=20)),
     ]
     overview = comparison(run_of(make, ("a", 1000.0), ("b", 1010.0), ("c", 2000.0), others=others)).sides[-2]
-    assert overview.title == "total of all rows"
+    assert overview.title == "total, all rows"
     assert overview.engines == ["a", "b", "c"]
     assert overview.lines == [
         ("poly/n=10", ["1.00 µs=", "1.01 µs=", "2.00 µs"]),
@@ -162,7 +162,7 @@ def test_engines_that_ran_nothing_are_one_line_and_no_column(make: Any) -> None:
     assert found.absent == [
         "d ran nothing: it has no tensors, and this is a function of tensors",
         "e ran nothing: crashed: no clang for poly (and 1 other reason on other rows)",
-        "numpy was not ranked: it gives no gradient",
+        "numpy was not ranked: it computes no gradient",
     ]
     assert {engine for side in found.sides for engine in side.engines} == {"a", "b"}
 

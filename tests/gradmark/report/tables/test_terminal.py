@@ -21,12 +21,12 @@ poly/n=10  tapegrad  1.00 µs  2.00 µs   ~500 ns         2.50 µs  ±0.0 %    ~
 poly/n=10  null         4 ns      n/a       n/a             n/a     n/a      n/a            n/a     n/a     n/a       n/a   n/a  0.50 ulp     7.00 µs
 poly/n=10  bad                                   wrong gradient
 times: fastest block (no pilots)
-spread: half the width of the time's interval; at least 95 % with six processes, else the range
+spread: half the width of the time's interval (95 % from six processes on, else the range)
 ~ computed as total − the other part
 n/a forward, backward, total, bwd/fwd, grad/primal, ops/s (null): the engine only evaluates
 n/a spread (null): one process has no spread
 n/a allocs, peak (null): not measured
-n/a tape (null): the engine does not say
+n/a tape (null): the engine does not report it
 
 info: A note."""  # noqa: E501  what is shown at 150 columns
 FAILED = """\

@@ -242,7 +242,7 @@ def test_what_the_machine_did(compared, old_ns, new_ns, said):
     assert (reason in lines) == (new_ns == 10.4)
     taken_off = "They must stay so when the machine's own change is taken out."
     assert (taken_off in lines) == ("fixed work" in said)
-    without = " (without pilots: fastest block)" if None in (old_ns, new_ns) else ""
+    without = " (no pilots: fastest block)" if None in (old_ns, new_ns) else ""
     assert f"Times: measured in calm moments, at one clock speed{without}." in lines
     assert max(map(len, lines)) <= 80
 

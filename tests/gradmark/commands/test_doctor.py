@@ -63,7 +63,7 @@ def test_a_calm_core():
         (
             core(40, slow=20, taken=40),
             "close other programs; if there are none, the host takes the core: measure on another machine, or at "
-            "another hour",
+            "another time",
         ),
     ],
 )

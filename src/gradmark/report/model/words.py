@@ -36,7 +36,7 @@ def times_are(watched: Iterable[bool]) -> str:
     kinds = set(watched)
     if kinds == {False}:
         return WITHOUT_PILOTS
-    return TIMES if False not in kinds else f"{TIMES} (without pilots: fastest block)"
+    return TIMES if False not in kinds else f"{TIMES} (no pilots: fastest block)"
 
 
 def sentence(warning: Warning) -> str:

@@ -276,7 +276,7 @@ def test_times_of_a_machine_that_was_never_calm_are_marked(make: Any) -> None:
     ]
     assert list(cells(slow, shown).values()) == ["2.00 µs?", "~500 ns?", "2.50 µs?", "0"]
     assert legend([calm, slow], shown) == [
-        "times: measured in calm moments, at one clock speed (without pilots: fastest block)",
+        "times: measured in calm moments, at one clock speed (no pilots: fastest block)",
         COMPUTED,
         "? the machine was never calm while this was timed, so it decides nothing",
     ]

@@ -88,7 +88,7 @@ def test_the_overview_of_rows_is_pythons_of_these_rows(opened: Open, written_rec
     found = model(of(recorded, lambda m: m.cell.workload == "poly"))
     assert page.locator("#sentence").text_content() == found.sentence
     page.fill("#find", "no such thing")
-    assert page.locator("#sentence").text_content() == "The filter leaves no time."
+    assert page.locator("#sentence").text_content() == "The filter hides every time."
 
 
 def test_hidden_engines_still_count_as_rivals(opened: Open, written_recorded: str) -> None:
@@ -133,7 +133,7 @@ def test_a_filter_that_leaves_nothing_says_so(opened: Open, written_recorded: st
     page.evaluate("drawAll()")
     page.fill("#find", "no such thing")
     assert page.locator("#count").text_content() == "0 of 64 cells"
-    assert page.locator("#ratios-chart svg").text_content() == "The filter leaves nothing of this plot."
+    assert page.locator("#ratios-chart svg").text_content() == "The filter hides everything in this plot."
 
 
 def test_a_link_shows_the_same_view(opened: Open, written_recorded: str) -> None:

@@ -98,7 +98,7 @@ function meansText({ rows, common }) {
 function showOverview() {
   const found = contest();
   const hides = filter.engines && found.rows.length > 0;
-  document.getElementById("sentence").textContent = [winnersText(found), unsteadyText(found)].filter(Boolean).join(" ") || "The filter leaves no time.";
+  document.getElementById("sentence").textContent = [winnersText(found), unsteadyText(found)].filter(Boolean).join(" ") || "The filter hides every time.";
   const note = document.getElementById("means");
   if (note) note.textContent = [meansText(found), hides ? "× fastest, marks and ties are against all engines of the run, hidden ones too." : ""].filter(Boolean).join(" ");
   for (const line of all("#standings tbody tr")) {

@@ -50,7 +50,7 @@ function seriesPlot(place, view) {
 
 function nothing(svg, width) {
   resize(svg, width, 60);
-  el("text", { class: "title", x: 12, y: 34 }, svg, "The filter leaves nothing of this plot.");
+  el("text", { class: "title", x: 12, y: 34 }, svg, "The filter hides everything in this plot.");
 }
 
 function drawSeries(svg, one, x, y) {

@@ -141,9 +141,9 @@ def across_classes(before: "Run", after: "Run", *, changed: bool) -> None:
         for difference in row.changes:
             say(f"    {_changed(difference)}")
     say()
-    say("Each time is a multiple of what is named after ×, measured on the same machine: the")
-    say("engine that is fastest in the old run, or the function alone where a row has one engine.")
-    say("Nothing is judged.")
+    say("Each time is a multiple of what is named after ×, measured on the same machine:")
+    say("the engine that is fastest in the old run, or the function alone where a row")
+    say("has one engine. Nothing is judged.")
 
 
 def machine_line(old: "Run", new: "Run", slowed: float | None) -> str:

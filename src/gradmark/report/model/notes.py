@@ -237,13 +237,14 @@ def _allocations(fine: list[Row]) -> Iterator[Note]:
     rows_of = dict(counted)
     if len(worst) <= ENGINES_APART:
         for engine, row in worst.items():
-            most = f"{units.count(_allocates(row))} per iteration on {row.workload}"
-            on = (
-                f" on {len(allocating[engine])} of {len(rows_of[engine])} rows; worst:"
-                if len(rows_of[engine]) > 1
-                else ""
+            several = len(rows_of[engine]) > 1
+            count, where = units.count(_allocates(row)), f"per iteration on {row.workload}"
+            what = (
+                f"allocates on {len(allocating[engine])} of {len(rows_of[engine])} rows; worst: {count} {where}"
+                if several
+                else f"makes {count} allocation{'' if count == '1' else 's'} {where}"
             )
-            yield _info(f"{engine} allocates{on} {most}. {_ops(row)} shows which operators allocate.")
+            yield _info(f"{engine} {what}. {_ops(row)} shows which operators allocate.")
         return
     ordered = sorted(worst, key=lambda engine: -_allocates(worst[engine]))
     parts = [f"{engine} {units.count(_allocates(worst[engine]))} ({worst[engine].workload})" for engine in ordered]

@@ -321,7 +321,7 @@ def pair(make: Any, engine: str, fresh: Memory | None, floor: float = 5000.0) ->
 
 def test_what_reuse_is_worth(make: Any) -> None:
     (_, first), (level, second) = said(make.run(*pair(make, "x", memory(12.0))))
-    assert first.startswith("x:fresh allocates 12 per iteration on poly/n=10.")
+    assert first.startswith("x:fresh makes 12 allocations per iteration on poly/n=10.")
     assert (level, second) == (
         "info",
         "reuse: poly/n=10 takes 2.50 µs on x and 5.00 µs on x:fresh, 2.00 times as long; allocations 0 and 12. "

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from gradmark.store.store import Store
 
 COLOURS = {"faster": "green", "slower": "red"}
+# What stands for OLD if it is left out.
+PREVIOUS = "previous"
 # Old, new and change with the gaps between them, then the longest verdict: what is left of 80 columns is for names.
 NUMBERS, NAMES = 32, 33
 LEGEND = """\
@@ -28,22 +30,41 @@ SAME_MACHINE = "They must stay so when the machine's own change is taken out."
 INTERVAL = "Interval: the typical change of a process (Hodges-Lehmann)."
 
 
-@click.command(cls=Verb, examples=("gradmark compare 20260131", "gradmark compare old.json new.json --changed"))
-@click.argument("old")
+@click.command(cls=Verb, examples=("gradmark compare", "gradmark compare 20260131 latest --changed"))
+@click.argument("old", default=PREVIOUS)
 @click.argument("new", default="latest")
 @click.option("--changed", is_flag=True, help="Show only rows that differ.")
 @store_option
 def command(old: str, new: str, changed: bool, store: "Store") -> None:
-    """Compare two kept runs. OLD and NEW are ids, starts of ids, files, or `latest`; NEW defaults to `latest`.
+    """Compare two kept runs: without arguments, the latest with the one before it that has some of the same rows.
+
+    OLD and NEW are ids, starts of ids, files, or `latest`; NEW defaults to `latest`.
 
     Runs from two classes of machines are compared by ratios, never by times. This is not a gate: runs from different
     days also differ by what else the machine was doing. `gradmark check --against` measures both sides in turns.
     """
     from gradmark.store import runs
 
-    before, after = (store.load(store.find(name, runs.SHOWN_VERBS)) for name in (old, new))
+    after = store.load(store.find(new, runs.SHOWN_VERBS))
+    before = store.load(previous(store, after) if old == PREVIOUS else store.find(old, runs.SHOWN_VERBS))
     refuse_same(before, after)
     show_differences(before, after, changed=changed)
+
+
+def previous(store: "Store", run: "Run") -> str:
+    """Where the newest run is that is older than this one and measured some of its workloads on some of its engines."""
+    from gradmark.errors import SelectionError
+    from gradmark.store import runs
+
+    workloads, engines = ({getattr(m.cell, name) for m in run.measurements} for name in ("workload", "engine"))
+    for kept in reversed(store.listed()):
+        older = not kept.problem and kept.started < run.started and kept.verb in runs.SHOWN_VERBS
+        if older and workloads & set(kept.workloads) and engines & set(kept.engines):
+            return store.find(kept.id)
+    raise SelectionError(
+        f"no older run in {store.name} has a workload and an engine of run {run.id}; measure it again, or name two "
+        "runs: `gradmark list runs` shows them"
+    )
 
 
 def show_differences(before: "Run", after: "Run", *, changed: bool = False) -> None:
@@ -172,8 +193,8 @@ def refuse_same(old: "Run", new: "Run") -> None:
 
     if old.id == new.id:
         raise SelectionError(
-            f"OLD and NEW are the same run ({old.id}); name two runs, or an older one than the latest: "
-            "`gradmark list runs` shows them"
+            f"OLD and NEW are the same run ({old.id}); name two runs, or none to compare the latest with the one "
+            "before it: `gradmark list runs` shows them"
         )
 
 

@@ -162,6 +162,25 @@ def test_an_edited_engine_is_said(compared):
     assert "differs /there/mine.py was edited in between" in lines
 
 
+def test_without_arguments_the_latest_is_compared_with_the_one_before_it_that_has_some_of_the_same(
+    gradmark, compared, tmp_path
+):
+    def kept(name, started, *rows):
+        run = Run(id=name, started=f"2026-01-0{started}T00:00:00+00:00", environment=HERE, settings=Settings(),
+                  measurements=list(rows))  # fmt: skip
+        runs.save(run, runs.path_of(run, tmp_path))
+
+    kept("20260101", 1, measured("same"))
+    kept("20260102", 2, measured("another"))
+    kept("20260103", 3, measured("same", engine="other"))
+    kept("20260104", 4, measured("same", 2.0))
+    called = gradmark("compare", "--store", tmp_path)
+    assert [line.split()[1] for line in called.out.splitlines()[:2]] == ["20260101", "20260104"]
+    assert called.code == 0
+    called = gradmark("compare", "previous", "20260102", "--store", tmp_path)
+    assert (called.code, "no older run in" in called.err) == (2, True)
+
+
 def test_a_run_is_not_compared_with_itself(gradmark, compared, tmp_path):
     """Seen: `compare latest` found no difference, to nobody's surprise."""
     compared([measured("w")], [measured("w")])

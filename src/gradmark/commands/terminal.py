@@ -38,8 +38,10 @@ class Styled(NamedTuple):
 
 
 Part = str | Styled
-# A word at the start of a line with its text in a column beside it; a command to type.
-LABEL, QUOTED = re.compile(r"\s*\S+ {2,}"), re.compile(r"`[^`]*`")
+# A word at the start of a line with its text in a column beside it.
+LABEL = re.compile(r"(?=.{,16}\S)\s*\S{1,13} {2,}")
+# What no line is broken in: a command to type, a number and its unit.
+WHOLE = re.compile(r"`[^`]*`|\d (?=(?:%|×|[nµm]?s|[KMGT]?i?B|[kMG]|ulp)(?!\w))")
 
 
 class Captured(io.StringIO):
@@ -111,7 +113,7 @@ def say(*parts: Part, err: bool = False) -> None:
 
 
 def broken(text: str, width: int) -> list[str]:
-    """A line as lines of a width, further ones indented below its label; what stands in backquotes stays together.
+    """A line as lines of a width, further ones indented below its label; commands and numbers stay together.
 
     >>> broken("new    3 cells are new; `gradmark baseline update` adds them", 40)
     ['new    3 cells are new;', '       `gradmark baseline update` adds', '       them']
@@ -120,7 +122,7 @@ def broken(text: str, width: int) -> list[str]:
         return [text]
     label = LABEL.match(text)
     indent = label.end() if label else len(text) - len(text.lstrip()) + 2
-    kept = QUOTED.sub(lambda command: command[0].replace(" ", "\0"), text)
+    kept = WHOLE.sub(lambda part: part[0].replace(" ", "\0"), text)
     lines = textwrap.wrap(
         kept, width, subsequent_indent=" " * min(indent, width // 2), break_long_words=False, break_on_hyphens=False
     )

@@ -7,10 +7,8 @@ or standard error, in the characters that its encoding has.
 import contextlib
 import io
 import os
-import re
 import shutil
 import sys
-import textwrap
 from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -19,6 +17,7 @@ import click
 
 from gradmark.errors import OutputError
 from gradmark.report.escaping.terminal import LACKING, encodable, line
+from gradmark.report.tables.wrapping import broken
 
 if TYPE_CHECKING:  # rich takes 50 ms to import; only what it prints pays for it
     from rich.console import Console
@@ -38,10 +37,6 @@ class Styled(NamedTuple):
 
 
 Part = str | Styled
-# A word at the start of a line with its text in a column beside it.
-LABEL = re.compile(r"(?=.{,16}\S)\s*\S{1,13} {2,}")
-# What no line is broken in: a command to type, a number and its unit.
-WHOLE = re.compile(r"`[^`]*`|\d (?=(?:%|×|[nµm]?s|[KMGT]?i?B|[kMG]|ulp)(?!\w))")
 
 
 class Captured(io.StringIO):
@@ -110,23 +105,6 @@ def say(*parts: Part, err: bool = False) -> None:
     with _printing(err=err):
         for text in lines:
             click.echo(text, file=None if err else _captured.get(), err=err)
-
-
-def broken(text: str, width: int) -> list[str]:
-    """A line as lines of a width, further ones indented below its label; commands and numbers stay together.
-
-    >>> broken("new    3 cells are new; `gradmark baseline update` adds them", 40)
-    ['new    3 cells are new;', '       `gradmark baseline update` adds', '       them']
-    """
-    if len(text) <= width:
-        return [text]
-    label = LABEL.match(text)
-    indent = label.end() if label else len(text) - len(text.lstrip()) + 2
-    kept = WHOLE.sub(lambda part: part[0].replace(" ", "\0"), text)
-    lines = textwrap.wrap(
-        kept, width, subsequent_indent=" " * min(indent, width // 2), break_long_words=False, break_on_hyphens=False
-    )
-    return [line.replace("\0", " ") for line in lines]
 
 
 @contextlib.contextmanager

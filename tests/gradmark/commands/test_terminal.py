@@ -56,20 +56,6 @@ def test_a_long_line_goes_on_between_words_in_a_terminal_and_stays_whole_in_a_lo
     assert capsys.readouterr().out == f"{LONG}\n"
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        ["operator/operation=nothing@tapegrad  7.32 µs", "  (-3.2 %)"],
-        ["    it takes 12 µs in all moments that are", "      calm, 3.5 KiB"],
-        ["an_extremely_long_name_that_fits_nowhere/at=all@engine"],
-        ["pass  short"],
-    ],
-)
-def test_where_a_line_is_broken(lines):
-    text = " ".join([lines[0], *(line.strip() for line in lines[1:])])
-    assert terminal.broken(text, 45) == lines
-
-
 def test_tables_in_a_log_have_room(width):
     """Seen: columns hidden from the log of a CI job, as if it were a narrow terminal."""
     width(None)

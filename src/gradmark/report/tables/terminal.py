@@ -13,6 +13,7 @@ from gradmark.report.model.notes import Note
 from gradmark.report.model.published import TITLE, BesideAll, listed
 from gradmark.report.model.sides import Comparison, Side
 from gradmark.report.model.suites import Table
+from gradmark.report.tables.wrapping import broken
 
 if TYPE_CHECKING:  # rich takes 50 ms to import; only printing pays for it
     from rich.console import Console  # noqa: TID251  its type: whoever prints makes it
@@ -58,7 +59,7 @@ def print_published(published: BesideAll, console: "Console") -> None:
         if row.remark:
             console.print(_text(f"· published is {row.remark}", "dim"))
     for source in published.sources:
-        console.print(_text(source, "dim"))
+        _print(console, source, "dim")
 
 
 def print_comparison(comparison: Comparison, notes: Sequence[Note], console: "Console") -> None:
@@ -68,10 +69,10 @@ def print_comparison(comparison: Comparison, notes: Sequence[Note], console: "Co
         for start, end in _portions(side, console.width):
             console.print(_side_grid(side, start, end, console.width))
         for remark in side.remarks:
-            console.print(_text(remark, "dim"))
+            _print(console, remark, "dim")
         console.print()
     for line in [*comparison.legend, *comparison.absent]:
-        console.print(_text(line, "dim"))
+        _print(console, line, "dim")
     if notes:
         console.print()
     _print_notes(notes, console)
@@ -80,14 +81,14 @@ def print_comparison(comparison: Comparison, notes: Sequence[Note], console: "Co
 
 def _print_notes(notes: Sequence[Note], console: "Console") -> None:
     for note in notes:
-        console.print(_text(f"{note.level}: {note.text}", STYLES[note.level]))
+        _print(console, f"{note.level}: {note.text}", STYLES[note.level])
 
 
 def _print_answers(answers: Sequence[str], console: "Console") -> None:
     if answers:
         console.print()
     for answer in answers:
-        console.print(_text(answer, "bold"))
+        _print(console, answer, "bold")
 
 
 def _portions(side: Side, width: int) -> list[tuple[int, int]]:
@@ -151,10 +152,10 @@ def _print_table(table: Table, console: "Console", *, medians: bool) -> None:
     console.print(_text(table.title, "bold"))
     console.print(_grid(table, shown, console))
     for line in legend(table.rows, shown):
-        console.print(_text(line, "dim"))
+        _print(console, line, "dim")
     if dropped:
         names = ", ".join(column.title for column in dropped)
-        console.print(_text(f"hidden columns (narrow terminal): {names}; `--format csv` has all", "dim"))
+        _print(console, f"hidden columns (narrow terminal): {names}; `--format csv` has all", "dim")
     console.print()
 
 
@@ -207,7 +208,14 @@ def _grid(table: Table, shown: Sequence[Column], console: "Console") -> "Grid":
     return grid
 
 
-def _text(text: str, style: str = "none") -> "Text":
+def _print(console: "Console", text: str, style: str) -> None:
+    """A sentence, in as many lines as it needs."""
+    for line in broken(one_line(text), console.width):
+        console.print(_text(line, style, indented=True))
+
+
+def _text(text: str, style: str = "none", *, indented: bool = False) -> "Text":
     from rich.text import Text
 
-    return Text(one_line(text), style=style)
+    shown = one_line(text)
+    return Text(" " * (len(text) - len(text.lstrip())) + shown if indented else shown, style=style)

@@ -247,7 +247,11 @@ def _allocations(fine: list[Row]) -> Iterator[Note]:
             yield _info(f"{engine} {what}. {_ops(row)} shows which operators allocate.")
         return
     ordered = sorted(worst, key=lambda engine: -_allocates(worst[engine]))
-    parts = [f"{engine} {units.count(_allocates(worst[engine]))} ({worst[engine].workload})" for engine in ordered]
+    where = {row.workload for row in fine}
+    parts = [
+        f"{engine} {units.count(_allocates(worst[engine]))}" + f" ({worst[engine].workload})" * (len(where) > 1)
+        for engine in ordered
+    ]
     none = f" None: {listed(free)}." if (free := [engine for engine in rows_of if engine not in worst]) else ""
     yield _info(
         f"allocations per iteration, at worst: {some(parts, ENGINES_NAMED)}.{none} {_ops(worst[ordered[0]])} shows "

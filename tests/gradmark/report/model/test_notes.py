@@ -300,7 +300,10 @@ def test_allocations_are_stated_once_for_each_engine(make: Any) -> None:
 
 def test_allocations_of_many_engines_are_one_note_the_worst_first(make: Any) -> None:
     counts = {"a": 20.0, "b": 0.0, "c": 3000.0, "d": 7.0, "e": 0.0}
-    run = make.run(*(make.measurement(make.cell(engine=e), memory=memory(count)) for e, count in counts.items()))
+    members = [make.measurement(make.cell(engine=e), memory=memory(count)) for e, count in counts.items()]
+    ((_, alone),) = said(make.run(*members))
+    assert alone.startswith("allocations per iteration, at worst: c 3.00 k, a 20, d 7. None: b and e. ")
+    run = make.run(*members, make.measurement(make.cell(engine="b", n=100), memory=memory(0.0)))
     assert said(run) == [
         (
             "info",

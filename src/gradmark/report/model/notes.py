@@ -247,9 +247,9 @@ def _allocations(fine: list[Row]) -> Iterator[Note]:
             yield _info(f"{engine} {what}. {_ops(row)} shows which operators allocate.")
         return
     ordered = sorted(worst, key=lambda engine: -_allocates(worst[engine]))
-    where = {row.workload for row in fine}
+    workloads = {row.workload for row in fine}
     parts = [
-        f"{engine} {units.count(_allocates(worst[engine]))}" + f" ({worst[engine].workload})" * (len(where) > 1)
+        f"{engine} {units.count(_allocates(worst[engine]))}" + f" ({worst[engine].workload})" * (len(workloads) > 1)
         for engine in ordered
     ]
     none = f" None: {listed(free)}." if (free := [engine for engine in rows_of if engine not in worst]) else ""

@@ -36,7 +36,7 @@ def show(run: Run, form: str, *, medians: bool = False) -> None:
 
 def show_calmness(run: Run) -> None:
     """Prints how calm the machine was, for verbs that do not show the run's notes."""
-    from gradmark.report.model.notes import calmness
+    from gradmark.report.model.circumstances import calmness
 
     for note in calmness(run):
         say()
@@ -70,7 +70,8 @@ def _for_people(run: Run, summaries: "Sequence[Summary]", form: str, medians: bo
     from gradmark.report.exports import markdown
     from gradmark.report.model import published, sides
     from gradmark.report.model.multiples import multiples
-    from gradmark.report.model.notes import beside_sides, notes
+    from gradmark.report.model.note import beside_sides
+    from gradmark.report.model.notes import notes
     from gradmark.report.model.rows import rows
     from gradmark.report.model.suites import tables
     from gradmark.report.tables import terminal

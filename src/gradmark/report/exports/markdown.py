@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from gradmark.report.escaping.markdown import text
 from gradmark.report.model.columns import cells, columns, legend
 from gradmark.report.model.multiples import HEADS, Multiples
-from gradmark.report.model.notes import Note
+from gradmark.report.model.note import Note
 from gradmark.report.model.published import TITLE, BesideAll, listed
 from gradmark.report.model.sides import Comparison
 from gradmark.report.model.suites import Table

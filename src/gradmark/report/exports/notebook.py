@@ -13,7 +13,8 @@ from gradmark.records import Run
 from gradmark.report.escaping.html import shown
 from gradmark.report.model import sides
 from gradmark.report.model.columns import cells, columns, legend
-from gradmark.report.model.notes import Note, beside_sides, notes
+from gradmark.report.model.note import Note, beside_sides
+from gradmark.report.model.notes import notes
 from gradmark.report.model.suites import Table, tables
 
 NUMBER = "text-align: right; white-space: nowrap; padding: 0.1em 0.6em"

@@ -16,7 +16,8 @@ from gradmark.records.metric import metric
 from gradmark.report.model import sides
 from gradmark.report.model.answers import answers
 from gradmark.report.model.characters import one_line, plural
-from gradmark.report.model.notes import Note, notes, unfinished
+from gradmark.report.model.note import Note
+from gradmark.report.model.notes import notes, unfinished
 from gradmark.report.model.overview import Overview, overview
 from gradmark.report.model.published import BesideAll, beside
 from gradmark.report.page import bars, curves, grid, heat, points

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gradmark.report.model.characters import one_line
 from gradmark.report.model.columns import Column, cells, columns, legend
-from gradmark.report.model.notes import Note
+from gradmark.report.model.note import Note
 from gradmark.report.model.published import TITLE, BesideAll, listed
 from gradmark.report.model.sides import Comparison, Side
 from gradmark.report.model.suites import Table

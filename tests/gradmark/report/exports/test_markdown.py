@@ -4,7 +4,7 @@ from typing import Any
 
 from gradmark.records import Memory
 from gradmark.report.exports import markdown
-from gradmark.report.model.notes import Note
+from gradmark.report.model.note import Note
 
 
 def test_a_table(make: Any) -> None:

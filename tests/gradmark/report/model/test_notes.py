@@ -3,14 +3,14 @@ from typing import Any
 
 import msgspec
 import pytest
-from oracles.watched import all_watched, never_calm
+from oracles.watched import never_calm
 
-from gradmark import units
 from gradmark.analyse.growth import Curves
 from gradmark.analyse.scaling import swept
 from gradmark.analyse.suspects import Suspect, sentence
 from gradmark.records import Accuracy, Code, Fit, Instructions, Measurement, Memory, Run, Settings, Warning
-from gradmark.report.model.notes import Note, calmness, notes
+from gradmark.report.model.note import Note
+from gradmark.report.model.notes import notes
 
 
 def said(run: Run, curves: Sequence[Curves] = (), suspects: Sequence[Suspect] = ()) -> list[tuple[str, str]]:
@@ -32,42 +32,6 @@ def ulps(number: float) -> Accuracy:
 
 def fit(metric: str, verdict: Any) -> Fit:
     return Fit(metric=metric, sizes=[], costs=[], a=0, b=1, p=1.52, low=1.4, high=1.6, verdict=verdict)
-
-
-def test_what_the_harness_takes_is_said(make: Any) -> None:
-    run = make.run(make.measurement())
-    (sample,) = {sample.harness_ns for sample in run.measurements[0].samples}
-    machine, note = notes(run, [], [])
-    assert machine.text.startswith("machine:")
-    assert note.level == "info"
-    assert note.text.startswith(
-        f"harness: an empty call takes {units.time(sample)} here. This is subtracted from each call"
-    )
-    assert notes(make.run(), [], []) == []
-
-
-def test_a_cache_that_workers_share_is_said(make: Any) -> None:
-    run = make.run(make.measurement())
-    shared = msgspec.structs.replace(run, settings=msgspec.structs.replace(run.settings, shared_cache=True))
-    (note,) = without_harness(notes(shared, [], []))
-    assert note.level == "info"
-    assert note.text.startswith("workers: later processes of an engine reused what its first process compiled")
-
-
-@pytest.mark.parametrize(
-    ("engines", "whose"),
-    [(["torch"], "of torch are those of its device"), (["a", "b"], "of a, b are those of their devices")],
-)
-def test_a_device_s_memory_is_said(make: Any, engines: list[str], whose: str) -> None:
-    on_device = msgspec.structs.replace(make.measurement().memory, of_device=True)
-    run = make.run(*(make.measurement(make.cell(engine=engine), memory=on_device) for engine in engines))
-    assert said(run) == [
-        (
-            "info",
-            f"device: memory and allocations {whose}, by the engine's own counters; what the host allocates is not "
-            "included.",
-        )
-    ]
 
 
 def test_nothing_to_say(make: Any) -> None:
@@ -449,43 +413,3 @@ def test_what_reuse_is_worth_is_not_said_of_a_machine_that_was_never_calm(make: 
     rows = [make.measurement(make.cell(engine=engine)) for engine in ("tapegrad", "tapegrad:fresh")]
     assert any(text.startswith("reuse:") for _, text in said(make.run(*rows)))
     assert not any(text.startswith("reuse:") for _, text in said(make.run(never_calm(rows[0]), rows[1])))
-
-
-@pytest.mark.parametrize(
-    ("calm", "level", "text"),
-    [
-        (100, "info", "calm all the time."),
-        (83, "info", "calm for 83 % of the measuring time; when slow, work took 1.6 times as long. Times come from "
-         "calm blocks."),
-        (20, "info", "calm for 20 % of the measuring time; when slow, work took 1.6 times as long. Times come from "
-         "calm blocks."),
-        (8, "warning", "calm only for 8 % of the measuring time; when slow, work took 1.6 times as long. Times "
-         "come from "
-         "calm blocks, and few blocks were calm. Close other programs, or measure again later; `gradmark doctor` shows "
-         "the machine's states."),
-    ],
-)  # fmt: skip
-def test_how_calm_the_machine_was(make: Any, calm: int, level: str, text: str) -> None:
-    run = make.run(all_watched(make.measurement(), calm=calm, blocks=100))
-    assert list(calmness(run)) == [Note(level=level, text=f"machine: {text}")]
-    assert [note for note in notes(run, [], []) if "machine:" in note.text] == list(calmness(run))
-
-
-def test_a_run_without_pilots_says_so(make: Any) -> None:
-    (note,) = calmness(make.run(make.measurement()))
-    assert note.text == (
-        "machine: an older version made this run, without pilots; all blocks count as calm, at any clock speed."
-    )
-    assert list(calmness(make.run(make.failed("crash")))) == []
-
-
-def test_the_machines_of_a_fleet_and_rows_that_went_from_one_to_another(make: Any) -> None:
-    machine = make.run().environment
-    machines = [msgspec.structs.replace(machine, instance=name) for name in ("m1", "m2")]
-    on = [make.sample(process, machine=name) for process, name in enumerate(("m1", "m2"))]
-    measurement = make.measurement(samples=on)
-    run = make.run(measurement)
-    texts = [note.text for note in notes(msgspec.structs.replace(run, machines=machines), (), ())]
-    assert "fleet: measured on 2 machines of one class: m1, m2; each row on one." in texts
-    assert any(text.startswith(f"moved: {measurement.cell.row}. The machine was lost") for text in texts)
-    assert not any(note.text.startswith(("fleet", "moved")) for note in notes(run, (), ()))

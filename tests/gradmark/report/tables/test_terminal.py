@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from gradmark.records import Memory
-from gradmark.report.model.notes import Note
+from gradmark.report.model.note import Note
 from gradmark.report.model.suites import Table
 from gradmark.report.tables.terminal import print_tables
 

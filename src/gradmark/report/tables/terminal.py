@@ -4,6 +4,7 @@ In: tables, notes and a console. Out: text that fits the console's width; the co
 User-given text is always a `Text`, never markup.
 """
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:  # rich takes 50 ms to import; only printing pays for it
 # rows fold between their parts.
 WIDEST = {"workload": 2 / 5, "engine": 1 / 5}
 NARROWEST = 8
+# The parts of a name end with one of these.
+OF_ENGINES = ":./-"
+BETWEEN = {"workload": "/", "engine": OF_ENGINES}
 # Engines and tools that a line of published ratios names, besides the slowest; the page has all.
 MOST_HERE, MOST_OTHERS = 8, 4
 STYLES = {"warning": "yellow", "info": "none"}
@@ -106,28 +110,34 @@ def _portions(side: Side, width: int) -> list[tuple[int, int]]:
 
 def _most(width: int) -> int:
     """The room of a row's name."""
-    return max(NARROWEST, int(width * WIDEST["workload"]))
+    return _room(width, "workload")
 
 
-def folded(name: str, room: int) -> list[str]:
-    """A row's name in lines: between its parts where they fit, and what goes on is indented.
+def _room(width: int, key: str) -> int:
+    return max(NARROWEST, int(width * WIDEST[key]))
+
+
+def folded(name: str, room: int, after: str = "/") -> list[str]:
+    """A name in lines: between its parts where they fit, and what goes on is indented.
 
     >>> folded("rosenbrock/n=10/derivative=sparse-hessian", 32)
     ['rosenbrock/n=10/', '  derivative=sparse-hessian']
+    >>> folded("tapegrad:recording-constants", 16, OF_ENGINES)
+    ['tapegrad:', '  recording-', '  constants']
     """
     lines = [""]
-    for part in name.replace("/", "/\n").split("\n"):
+    for part in re.sub(f"([{after}])", r"\1\n", name).split("\n"):
         if lines[-1].strip() and len(lines[-1] + part) > room:
             lines.append("  ")
         lines[-1] += part
     return lines
 
 
-def _name(name: str, room: int, style: str = "none") -> "Text":
-    """A row's name, safe to print; a part that is wider than all the room is left to rich."""
+def _name(name: str, room: int, style: str = "none", after: str = "/") -> "Text":
+    """A name, safe to print; a part that is wider than all the room is left to rich."""
     from rich.text import Text
 
-    return Text("\n".join(folded(one_line(name), room)), style=style)
+    return Text("\n".join(folded(one_line(name), room, after)), style=style)
 
 
 def _side_grid(side: Side, start: int, end: int, width: int) -> "Grid":
@@ -183,8 +193,7 @@ def _grid(table: Table, shown: Sequence[Column], console: "Console") -> "Grid":
             header.append(f"\n({column.remark})", "dim")
         share = WIDEST.get(column.key)
         if share:
-            most = max(NARROWEST, int(console.width * share))
-            grid.add_column(header, overflow="fold", max_width=most, vertical="top")
+            grid.add_column(header, overflow="fold", max_width=_room(console.width, column.key), vertical="top")
         else:
             grid.add_column(header, justify="right", no_wrap=True)
     for row in table.rows:
@@ -199,8 +208,8 @@ def _grid(table: Table, shown: Sequence[Column], console: "Console") -> "Grid":
         )
         grid.add_row(
             *(
-                _name(texts[column.key], _most(console.width), style)
-                if column.key == "workload"
+                _name(texts[column.key], _room(console.width, column.key), style, BETWEEN[column.key])
+                if column.key in BETWEEN
                 else _text(texts[column.key], style)
                 for column in shown
             )

@@ -82,6 +82,16 @@ def test_a_terminal_can_be_absurdly_narrow(make: Any, width: int) -> None:
     assert printed(make.tables(make.measurement()), width=width)
 
 
+def test_the_names_of_engines_fold_between_their_parts(make: Any) -> None:
+    """Seen: `tapegrad:recordi` and, on the next line, `ng-constants`."""
+    engines = ("tapegrad", "tapegrad:recording-constants")
+    text = printed(make.tables(*(make.measurement(make.cell(engine=engine)) for engine in engines)), width=80)
+    assert [line.split()[1] for line in text.splitlines() if line.startswith("poly")] == ["tapegrad", "tapegrad:"]
+    assert [line.strip() for line in text.splitlines() if "recording" in line or "constants" in line] == [
+        "recording-", "constants",
+    ]  # fmt: skip
+
+
 def test_nothing_measured() -> None:
     assert printed([]) == "Nothing was measured. `gradmark list` shows what there is.\n"
 

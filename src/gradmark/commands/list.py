@@ -33,14 +33,12 @@ NOT_RESUMED = ("pytest",)
 @store_option
 def command(what: str, store: "Store") -> None:
     """List workloads, engines and runs, or the ratios that others published. Default: all but published."""
-    if what in ("workloads", "all"):
-        workloads()
-    if what in ("engines", "all"):
-        engines()
-    if what in ("runs", "all"):
-        runs(store)
-    if what == "published":
-        published()
+    lists = {"workloads": workloads, "engines": engines, "runs": lambda: runs(store), "published": published}
+    chosen = [name for name in lists if name == what or (what == "all" and name != "published")]
+    for place, name in enumerate(chosen):
+        if place:
+            say()
+        lists[name]()
 
 
 def workloads() -> None:

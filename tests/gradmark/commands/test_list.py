@@ -91,6 +91,17 @@ def test_engines_with_their_derivatives_and_modes(gradmark, monkeypatch):
     ]
 
 
+def test_all_lists_stand_apart(gradmark, monkeypatch):
+    monkeypatch.setattr(discovery, "known", lambda: {"null": discovery.BUILT_IN["null"]})
+    lines = gradmark("list").out.splitlines()
+    assert [line for line in lines if line[:1] not in (" ", "")] == [
+        "workloads",
+        "engines",
+        "runs in .gradmark/runs: none",
+    ]
+    assert lines.count("") == 2
+
+
 def test_no_runs(gradmark):
     assert gradmark("list", "runs") == (0, "runs in .gradmark/runs: none\n", "")
 

@@ -198,10 +198,10 @@ def test_dots_are_the_ratios_of_the_terminal(opened: Open, written_recorded: str
 
 
 def test_rows_without_rivals_are_won_by_nobody(opened: Open, several: Run) -> None:
-    """Two engines have four sizes and two operators in common; the other rows are of one."""
+    """Two engines have four sizes in common; the other rows are of one, or operators, which compete elsewhere."""
     page = opened(plots=False)
     found = model(several)
-    assert "of 7 rows" in found.sentence
+    assert "of 4 rows" in found.sentence
     page.evaluate("apply()")
     assert (page.locator("#sentence").text_content(), standings(page)) == (found.sentence, numbers_of(found))
     only(page, "tapegrad")

@@ -24,6 +24,7 @@ PICTURES = {
     "phases": (1280, "light", "phases"),
     "scaling": (1280, "light", "scaling"),
     "operators-dark": (1000, "dark", "operators"),
+    "icicle": (1000, "light", "icicle-chart"),
     "engines": (1280, "light", "engines"),
     "samples-dark": (1000, "dark", "samples"),
     "narrow": (400, "light", ""),

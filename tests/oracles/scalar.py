@@ -124,7 +124,7 @@ def second(name: str, point: tuple[float, ...], argument: int, other: int) -> mp
 
 
 def ulps(got: float, exact: mpf) -> float:
-    """The error in units of the last place of the exact result, rounded; infinite if that overflows alone."""
+    """The error in units in the last place of the exact result, rounded; infinite if that overflows alone."""
     with mp.workdps(60):
         rounded = float(exact)
         if math.isinf(rounded) or not math.isfinite(got):

@@ -170,12 +170,12 @@ def check_sides(run: Run, tables: Iterator[tuple[str, Lines]], answers: Sequence
         if title in tasks:
             compared += _check_side(title, tasks[title], columns)
             winners[title] = _winners(title, columns)
-        elif title == "total of all rows":
+        elif title == "total, all rows":
             compared += _check_overview(columns, winners)
         else:
             assert title.startswith("summary of "), title
             compared += _check_summary(columns, winners)
-    assert shown - {"total of all rows"} - {t for t in shown if t.startswith("summary of ")} == winners.keys()
+    assert shown - {"total, all rows"} - {t for t in shown if t.startswith("summary of ")} == winners.keys()
     return compared + check_answers(answers, winners)
 
 

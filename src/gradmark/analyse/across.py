@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 
 from gradmark.analyse.unpaired import Change, exact_changes
 from gradmark.records import Cell, Measurement, Record, Run
-from gradmark.records.metric import LEAST_NS, numbers
+from gradmark.records.metric import numbers
 from gradmark.records.number import of_row
+from gradmark.records.readings import LEAST_NS
 
 ALONE = "the function alone"
 

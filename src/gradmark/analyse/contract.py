@@ -3,7 +3,7 @@
 In: measurements, among them those of one engine on `WORKLOADS`. Out: a verdict for each promise, with its evidence.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from gradmark import units
@@ -12,7 +12,8 @@ from gradmark.analyse.scaling import NEEDED_SIZES, fits, in_words
 from gradmark.records import DerivativeName, Fit, Measurement, Verdict
 from gradmark.records.derivative import USUAL_DERIVATIVE, with_article
 from gradmark.records.measurement import WRONG
-from gradmark.records.metric import LEAST_NS, Metric, metric, numbers
+from gradmark.records.metric import Metric, metric, numbers
+from gradmark.records.readings import LEAST_NS
 
 # The workloads that the promises need.
 WORKLOADS = ["poly", "expression", "shared", "constants"]
@@ -53,7 +54,7 @@ def _of_derivative(name: DerivativeName, ours: Sequence[Measurement], engine: st
         _verdict(
             f"{with_article(name)} does not allocate in steady state",
             engine,
-            [_allocations(m) for m in ours if m.cell.workload in ("expression", "poly") and m.status == "ok"],
+            _allocations([m for m in ours if m.cell.workload in ("expression", "poly") and m.status == "ok"]),
             _failures(ours, "expression", "poly"),
         ),
     ]
@@ -78,13 +79,13 @@ def _of_gradients(ours: Sequence[Measurement], engine: str) -> list[Verdict]:
         _verdict(
             "a reused tape does not allocate in steady state",
             engine,
-            [_allocations(m) for m in ours if m.cell.workload in ("expression", "poly") and m.status == "ok"],
+            _allocations([m for m in ours if m.cell.workload in ("expression", "poly") and m.status == "ok"]),
             _failures(ours, "expression", "poly"),
         ),
         _verdict(
             "gradients add up exactly, to rounding",
             engine,
-            [_exact(m) for m in ours if m.cell.workload in ("shared", "expression") and m.accuracy is not None],
+            _exact([m for m in ours if m.cell.workload in ("shared", "expression") and m.accuracy is not None]),
             _failures(ours, "shared", "expression"),
         ),
     ]
@@ -151,17 +152,31 @@ def _constants(measurements: Sequence[Measurement]) -> list[Evidence]:
     return [("missing", f"constants: {reason}")]
 
 
-def _allocations(measurement: Measurement) -> Evidence:
-    known, row = numbers(measurement), measurement.cell.row
-    if "allocations" not in known:
-        return "missing", f"{row}: {metric('allocations').why_missing(measurement, known)}"
-    count = known["allocations"].value
-    return ("broken" if count else "kept"), f"{row}: {count:g} allocations in an iteration"
+def _allocations(rows: Sequence[Measurement]) -> list[Evidence]:
+    return _each_or_all(rows, metric("allocations"), 0.0, "{} allocations in an iteration", "{:g}".format)
 
 
-def _exact(measurement: Measurement) -> Evidence:
-    entry, known, row = metric("error_ulps"), numbers(measurement), measurement.cell.row
-    if entry.name not in known:
-        return "missing", f"{row}: {entry.why_missing(measurement, known)}"
-    ulps = known[entry.name].value
-    return ("kept" if ulps <= MOST_ULPS else "broken"), f"{row}: {units.text(entry.unit, ulps)}"
+def _exact(rows: Sequence[Measurement]) -> list[Evidence]:
+    entry = metric("error_ulps")
+    return _each_or_all(rows, entry, MOST_ULPS, "{}", lambda ulps: units.text(entry.unit, ulps))
+
+
+def _each_or_all(
+    rows: Sequence[Measurement], entry: Metric, most: float, words: str, shown: Callable[[float], str]
+) -> list[Evidence]:
+    """What has at most so much keeps a promise. Sizes of one workload that say the same share a line."""
+    groups: dict[tuple[str, Literal["kept", "broken"]], list[tuple[str, float]]] = {}
+    missing: list[Evidence] = []
+    for m in rows:
+        known = numbers(m)
+        if entry.name not in known:
+            missing.append(("missing", f"{m.cell.row}: {entry.why_missing(m, known)}"))
+            continue
+        value = known[entry.name].value
+        groups.setdefault((m.cell.workload, "kept" if value <= most else "broken"), []).append((m.cell.row, value))
+    found: list[Evidence] = []
+    for (workload, state), members in groups.items():
+        ends = list(dict.fromkeys([shown(min(v for _, v in members)), shown(max(v for _, v in members))]))
+        name = members[0][0] if len(members) == 1 else f"{workload}, {len(members)} sizes"
+        found.append((state, f"{name}: {words.format(' to '.join(ends))}"))
+    return [*found, *missing]

@@ -59,7 +59,7 @@ def _departure(m: Measurement, recording: Recording, bound: float | None) -> Dep
     if function is not None and function <= HARNESS_ERROR_NS:
         function = None  # lost in the subtraction of the harness
     if total is None:
-        return Departure(engine=m.cell.engine, problem="it gives no derivative, so there is no total")
+        return Departure(engine=m.cell.engine, problem="it computes no derivative, so there is no total")
     predicted, operations = recording.predicted, recording.derivative_operations
     parts = []
     if function and predicted is not None and {"forward", "backward"} <= value.keys():

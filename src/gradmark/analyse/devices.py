@@ -6,7 +6,7 @@ In: a measurement and its numbers. Out: warnings. The thresholds are here, and n
 from collections.abc import Mapping
 
 from gradmark.records import Code, Measurement, Number, Warning
-from gradmark.records.metric import is_on_device, roof
+from gradmark.records.readings import is_on_device, roof
 from gradmark.records.times import SAME
 
 # With warm caches so many times as fast as with flushed ones: what is left of a loop's advantage in a program is luck.

@@ -13,8 +13,9 @@ from gradmark import units
 from gradmark.analyse.changepoints import WINDOW, Change, changes
 from gradmark.analyse.series import Group, groups, moved
 from gradmark.records import Cell, Number, Record
-from gradmark.records.metric import LEAST_NS, Metric, metric
+from gradmark.records.metric import Metric, metric
 from gradmark.records.outline import Entry, Outline, Short, number_of
+from gradmark.records.readings import LEAST_NS
 
 # A change of the machine shows in the plain functions within so many runs of that of the engine.
 NEAR = 1

@@ -14,8 +14,9 @@ from gradmark.analyse.changepoints import DEVIATIONS, LEAST_OTHERS, LEAST_STEP, 
 from gradmark.analyse.histories import other_software
 from gradmark.analyse.series import Group, groups
 from gradmark.records import Cell, Record
-from gradmark.records.metric import LEAST_NS, Metric, metric
+from gradmark.records.metric import Metric, metric
 from gradmark.records.outline import Outline, value_of
+from gradmark.records.readings import LEAST_NS
 
 # Nights before, by which it is known how much a row moves by itself.
 LEAST_BEFORE = 4

@@ -23,10 +23,12 @@ class Operation:
     backward_ns: float | None
     allocations: float | None
     saved_bytes: float | None
-    error: float | None  # of its derivative: in units of the last place, or relative for tensors
+    error: float | None  # of its derivative: in units in the last place, or relative for tensors
     problem: str = ""
     calm: bool = True  # False: a time that it was computed from was never seen on a calm machine
     total_ns: float | None = None  # of a derivative that is no gradient: it has no parts
+    moved_bytes: float | None = None  # read and written by a value with its gradient
+    moved_is_counted: bool = False  # by the compiler of the engine; else it is what unfused operations must move
 
 
 def operations(measurements: Sequence[Measurement], engine: str) -> list[Operation]:
@@ -54,6 +56,11 @@ def _operation(name: str, measurement: Measurement, base: Measurement | None) ->
             return None
         return (known[metric].value - without[metric].value) / calls
 
+    def declared() -> float | None:
+        known_bytes = (measurement.bytes, base.bytes)
+        return None if None in known_bytes else (known_bytes[0] or 0.0) - (known_bytes[1] or 0.0)
+
+    counted = added("moved_bytes")
     error = known.get("gradient_error" if measurement.shapes else "error_ulps")
     whole = measurement.cell.derivative != USUAL_DERIVATIVE
     return Operation(
@@ -64,6 +71,8 @@ def _operation(name: str, measurement: Measurement, base: Measurement | None) ->
         added("tape_bytes"),
         None if error is None else error.value,
         total_ns=added("total") if whole else None,
+        moved_bytes=None if whole else counted if counted is not None else declared(),
+        moved_is_counted=counted is not None and not whole,
         calm=all(is_calm(times, part) for times in (known, without) for part in (["total"] if whole else PARTS)),
     )
 

@@ -14,8 +14,9 @@ from gradmark.analyse.calm import is_calm
 from gradmark.analyse.powerlaw import MODEL_ERROR, STEEPEST, fitted
 from gradmark.errors import GradmarkError
 from gradmark.records import Cell, Fit, Measurement, Number, times
-from gradmark.records.metric import LEAST_NS, Metric, metrics_of, numbers
+from gradmark.records.metric import Metric, metrics_of, numbers
 from gradmark.records.metric import metric as registered
+from gradmark.records.readings import LEAST_NS
 
 Growth = Literal["linear", "sublinear", "superlinear", "constant", "unclear"]
 

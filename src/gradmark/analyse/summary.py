@@ -9,7 +9,7 @@ import msgspec
 
 from gradmark.analyse import devices
 from gradmark.analyse.calm import share_of_calm_blocks
-from gradmark.records import Cell, Code, DerivativeName, Measurement, Number, Summary, Warning, metric, times
+from gradmark.records import Cell, Code, DerivativeName, Measurement, Number, Summary, Warning, metric, readings, times
 from gradmark.records.derivative import FACTS, USUAL_DERIVATIVE
 from gradmark.records.number import OF_ROW, of_row
 
@@ -31,7 +31,7 @@ def summarise_run(measurements: Sequence[Measurement]) -> list[Summary]:
     def others(cell: Cell) -> Mapping[str, Number]:
         if cell.derivative == USUAL_DERIVATIVE:
             return {}
-        return metric.beside(of(cell, USUAL_DERIVATIVE), of(cell, FACTS[cell.derivative].dense))
+        return readings.beside(of(cell, USUAL_DERIVATIVE), of(cell, FACTS[cell.derivative].dense))
 
     return [summarise(m, others(m.cell)) for m in measurements]
 

@@ -3,6 +3,7 @@
 In: the standings of every row, and how many rows each engine was asked for. Out: a `Tally` for each engine, best first.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from statistics import geometric_mean
 
@@ -91,4 +92,6 @@ def _common(
 
 def _mean(ratios: Sequence[float | None]) -> float | None:
     known = [ratio for ratio in ratios if ratio is not None]
-    return geometric_mean(known) if known and len(known) == len(ratios) and min(known) > 0 else None
+    if not known or len(known) < len(ratios) or min(known) <= 0 or not math.isfinite(max(known)):
+        return None
+    return geometric_mean(known)

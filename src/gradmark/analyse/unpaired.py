@@ -15,7 +15,7 @@ import msgspec
 from gradmark.analyse.calm import changed, is_as_fast, machine
 from gradmark.analyse.paired import MEANING, quotient, unlike
 from gradmark.records import Cell, Comparison, Measurement, Record, Run
-from gradmark.records.metric import REGISTRY, numbers
+from gradmark.records.metric import REGISTRY, Metric, numbers
 from gradmark.records.number import OF_ROW
 from gradmark.records.order import place_and_coverage_of_shift
 from gradmark.records.times import HARNESS_ERROR_NS, never_calm, process_times
@@ -34,6 +34,8 @@ LEAST_PROCESSES = 4
 MOST_EXACT = 10_000
 # What is left of a time is nothing below this: the ratio of two times above it is a number, and has a logarithm.
 LEAST_NS = 1e-30
+# Relative errors that differ by less are both none: a double cannot hold less.
+ROUNDING = 2.0**-53
 
 Word = Literal["faster", "slower", "no difference", "undecided", "not judged", "not in both"]
 
@@ -196,12 +198,12 @@ def verdict(time: Comparison) -> tuple[Word, str]:
     if least < LEAST_PROCESSES:
         return "undecided", f"{least} calm process{'es' * (least != 1)} in a run; {LEAST_PROCESSES} or more can decide"
     if time.typical is None or min(time.first, time.second) <= HARNESS_ERROR_NS:
-        return "undecided", f"too short: an empty call is known only to {HARNESS_ERROR_NS:g} ns"
+        return "undecided", f"too short: an empty call is only known to within {HARNESS_ERROR_NS:g} ns"
     beyond = _beyond(time.ratio)
     if beyond and abs(time.second - time.first) <= HARNESS_ERROR_NS:
-        return "no difference", f"within the {HARNESS_ERROR_NS:g} ns to which an empty call is known"
+        return "no difference", f"within the {HARNESS_ERROR_NS:g} ns that an empty call is uncertain by"
     if beyond and time.p_value > LEVEL:
-        return "undecided", "the times differ, but the processes of both runs overlap"
+        return "undecided", "the times differ, but the processes of the two runs overlap"
     if beyond and (not _beyond(time.typical) or (time.typical > 1.0) != (time.ratio > 1.0)):
         return "undecided", "the times changed, but most processes did not change with them"
     if beyond and least < MANY and not _beyond(time.ratio, NOTICED_BY_FEW):
@@ -228,11 +230,12 @@ def exact_changes(before: Measurement, after: Measurement) -> list[Change]:
     entries = [entry for entry in REGISTRY if entry.exact and not entry.stands_in_for]
     pairs = [(entry, entry.number(before), entry.number(after)) for entry in entries]
     return status + [
-        Change(metric=entry.name, old=old, new=new) for entry, old, new in pairs if _moved(old, new, entry.settled)
+        Change(metric=entry.name, old=old, new=new) for entry, old, new in pairs if _moved(old, new, entry)
     ]
 
 
-def _moved(old: float | None, new: float | None, settled: float) -> bool:
+def _moved(old: float | None, new: float | None, entry: Metric) -> bool:
     if old is None or new is None:
         return old is not new
-    return abs(new - old) > settled * abs(old)
+    rounding = ROUNDING if entry.unit == "relative" else 0.0
+    return abs(new - old) > max(entry.settled * abs(old), rounding)

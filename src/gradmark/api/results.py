@@ -62,7 +62,7 @@ class Result(Shown):
     @property
     def ok(self) -> bool:
         """Whether something ran, and nothing failed: the exit code of the command is 0."""
-        from gradmark.commands.run import exit_code
+        from gradmark.commands.showing import exit_code
 
         return exit_code(self.run) == 0
 

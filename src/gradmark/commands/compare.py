@@ -15,35 +15,56 @@ if TYPE_CHECKING:
     from gradmark.store.store import Store
 
 COLOURS = {"faster": "green", "slower": "red"}
+# What stands for OLD if it is left out.
+PREVIOUS = "previous"
 # Old, new and change with the gaps between them, then the longest verdict: what is left of 80 columns is for names.
 NUMBERS, NAMES = 32, 33
 LEGEND = """\
 Times: {times}.
-The change is their ratio. Slower or faster: it and the typical change of a
-process are beyond {noticed:.0f} % (with fewer than {many} processes, it is beyond {by_few:.0f} %), and
-an exact Mann-Whitney test of all processes has p ≤ {level:g}."""
+Change: new / old. Slower, faster: the change, and the typical change of a
+process, are beyond {noticed:.0f} % ({by_few:.0f} % with fewer than {many} processes), and an exact
+Mann-Whitney test of all processes gives p ≤ {level:g}."""
 # Of two classes: a ratio that differs by less is not worth a line with --changed.
 NOTEWORTHY = 1.1
-SAME_MACHINE = "All of that must hold with the machine's own change taken off, too."
+SAME_MACHINE = "They must stay so when the machine's own change is taken out."
 INTERVAL = "Interval: the typical change of a process (Hodges-Lehmann)."
 
 
-@click.command(cls=Verb, examples=("gradmark compare 20260131", "gradmark compare old.json new.json --changed"))
-@click.argument("old")
+@click.command(cls=Verb, examples=("gradmark compare", "gradmark compare 20260131 latest --changed"))
+@click.argument("old", default=PREVIOUS)
 @click.argument("new", default="latest")
 @click.option("--changed", is_flag=True, help="Show only rows that differ.")
 @store_option
 def command(old: str, new: str, changed: bool, store: "Store") -> None:
-    """Compare two kept runs. OLD and NEW are ids, starts of ids, files, or `latest`; NEW defaults to `latest`.
+    """Compare two kept runs: without arguments, the latest with the one before it that has some of the same rows.
+
+    OLD and NEW are ids, starts of ids, files, or `latest`; NEW defaults to `latest`.
 
     Runs from two classes of machines are compared by ratios, never by times. This is not a gate: runs from different
     days also differ by what else the machine was doing. `gradmark check --against` measures both sides in turns.
     """
     from gradmark.store import runs
 
-    before, after = (store.load(store.find(name, runs.SHOWN_VERBS)) for name in (old, new))
+    after = store.load(store.find(new, runs.SHOWN_VERBS))
+    before = store.load(previous(store, after) if old == PREVIOUS else store.find(old, runs.SHOWN_VERBS))
     refuse_same(before, after)
     show_differences(before, after, changed=changed)
+
+
+def previous(store: "Store", run: "Run") -> str:
+    """Where the newest run is that is older than this one and measured some of its workloads on some of its engines."""
+    from gradmark.errors import SelectionError
+    from gradmark.store import runs
+
+    workloads, engines = ({getattr(m.cell, name) for m in run.measurements} for name in ("workload", "engine"))
+    for kept in reversed(store.listed()):
+        older = not kept.problem and kept.started < run.started and kept.verb in runs.SHOWN_VERBS
+        if older and workloads & set(kept.workloads) and engines & set(kept.engines):
+            return store.find(kept.id)
+    raise SelectionError(
+        f"no older run in {store.name} has a workload and an engine of run {run.id}; measure it again, or name two "
+        "runs: `gradmark list runs` shows them"
+    )
 
 
 def show_differences(before: "Run", after: "Run", *, changed: bool = False) -> None:
@@ -59,7 +80,7 @@ def show_differences(before: "Run", after: "Run", *, changed: bool = False) -> N
         say(f"{name} {run.id}  {run.started}")
     for text in unlike:
         say(f"unlike  {text}")
-    for text in other:
+    for text in [*other, *sources(before, after)]:
         say(f"differs {text}")
     if (ours := class_of(before.environment)) != (theirs := class_of(after.environment)) and unlike:
         say(f"old is of class {ours.name}, new of {theirs.name}")
@@ -92,6 +113,29 @@ def show_differences(before: "Run", after: "Run", *, changed: bool = False) -> N
         say(INTERVAL)
 
 
+def sources(before: "Run", after: "Run") -> list[str]:
+    """Which functions and engines are other code in the newer run, though their names are the same."""
+    from gradmark.analyse.functions import edited_files, namesakes
+
+    texts = [
+        f"{named.workload}: {shown_file(named.old)} was edited in between"
+        if named.changed
+        else f"{named.workload}: two files, {shown_file(named.old)} and {shown_file(named.new)}; not compared"
+        for named in namesakes(before, after)
+    ]
+    return [*texts, *(f"{shown_file(file)} was edited in between" for file in edited_files(before, after))]
+
+
+def shown_file(file: str) -> str:
+    """A file as it is typed from here, if that is shorter."""
+    import os
+
+    try:
+        return min(os.path.relpath(file), file, key=len)
+    except ValueError:  # on another drive
+        return file
+
+
 def across_classes(before: "Run", after: "Run", *, changed: bool) -> None:
     """Two classes of machines: how each engine stands on its own machine, row by row."""
     from gradmark import units
@@ -118,8 +162,9 @@ def across_classes(before: "Run", after: "Run", *, changed: bool) -> None:
         for difference in row.changes:
             say(f"    {_changed(difference)}")
     say()
-    say("Each run's times are multiples of what stands behind ×, on its own machine: of the engine")
-    say("that is fastest in the old run, or of the function alone where a row has one engine. Nothing is judged.")
+    say("Each time is a multiple of what is named after ×, measured on the same machine:")
+    say("the engine that is fastest in the old run, or the function alone where a row")
+    say("has one engine. Nothing is judged.")
 
 
 def machine_line(old: "Run", new: "Run", slowed: float | None) -> str:
@@ -131,8 +176,8 @@ def machine_line(old: "Run", new: "Run", slowed: float | None) -> str:
         without = [name for name, run in (("old", old), ("new", new)) if not has_pilots(run)]
         return f"not known: {'neither run has' if len(without) > 1 else f'the {without[0]} run lacks'} pilots"
     if is_as_fast(slowed):
-        return f"equally fast in both runs, within {100 * (AS_FAST - 1):.1f} %, by its pilots"
-    return f"{speed(slowed)} in the new run, by its pilots (short fixed work)"
+        return f"equally fast in both runs: its pilots agree within {100 * (AS_FAST - 1):.1f} %"
+    return f"{speed(slowed)} in the new run, as its pilots (short fixed work) show"
 
 
 def has_pilots(run: "Run") -> bool:
@@ -148,8 +193,8 @@ def refuse_same(old: "Run", new: "Run") -> None:
 
     if old.id == new.id:
         raise SelectionError(
-            f"OLD and NEW are the same run ({old.id}); name two runs, or an older one than the latest: "
-            "`gradmark list runs` shows them"
+            f"OLD and NEW are the same run ({old.id}); name two runs, or none to compare the latest with the one "
+            "before it: `gradmark list runs` shows them"
         )
 
 
@@ -160,8 +205,11 @@ def names_of(cells: "Sequence[Cell]") -> dict[str, str]:
     def short(cell: "Cell") -> str:
         return f"{cell.row}@{cell.engine}" + (f" ({cell.side})" if cell.side else "")
 
+    def full(cell: "Cell") -> str:
+        return f"{short(cell)} of {shown_file(cell.file)}" if cell.file else cell.id
+
     counts = Counter(map(short, cells))
-    return {cell.id: short(cell) if counts[short(cell)] == 1 else cell.id for cell in cells}
+    return {cell.id: short(cell) if counts[short(cell)] == 1 else full(cell) for cell in cells}
 
 
 def lines(difference: "Difference", name: str) -> Iterator[tuple[Part, ...]]:

@@ -1,12 +1,10 @@
 """`gradmark contract`: the performance contract, promise by promise, with evidence."""
 
-import sys
-
 import click
 
 from gradmark.commands.measuring import Invocation, MeasuringCommand, measure, measuring
 from gradmark.commands.options import DEFAULT_ENGINE, SAMPLING
-from gradmark.commands.terminal import say
+from gradmark.commands.showing import end
 from gradmark.commands.verdicts import exit_code, print_verdicts
 from gradmark.engines import discovery
 from gradmark.records import DerivativeName
@@ -32,6 +30,4 @@ def command(engines: tuple[str, ...], derivatives: tuple[DerivativeName, ...], i
     )
     verdicts = [verdict for engine in chosen for verdict in contract(run.measurements, engine)]
     print_verdicts(verdicts)
-    say()
-    say(f"run file: {where}")
-    sys.exit(exit_code(verdicts))
+    end(where, exit_code(verdicts))

@@ -34,7 +34,7 @@ STEADY, LEAST_SEEN = 0.03, 0.01
 MINUTE_S = 60.0
 # As wide as a terminal that nobody has widened.
 WIDTH = 80
-ELSEWHERE = "measure on another machine, or at another hour"
+ELSEWHERE = "measure on another machine, or at another time"
 
 
 @click.command(cls=Verb, examples=("gradmark doctor", "gradmark doctor --seconds 60"))

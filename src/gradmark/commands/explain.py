@@ -2,14 +2,13 @@
 
 import sys
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, get_args
 
 import click
 
-from gradmark.commands.measuring import Invocation, MeasuringCommand, measure, measuring
+from gradmark.commands.measuring import Invocation, MeasuringCommand, measure_workload, measuring
 from gradmark.commands.options import DEFAULT_ENGINE, SAMPLING
-from gradmark.commands.run import exit_code
+from gradmark.commands.showing import end, exit_code
 from gradmark.commands.terminal import say, say_document
 from gradmark.errors import GradmarkError, SelectionError
 from gradmark.records import DerivativeName, Run
@@ -51,19 +50,16 @@ def command(
     their times depart from the prediction. WORKLOAD is a name, a row such as poly/n=10, or a file; without a size, the
     smallest one. The default engine is tapegrad.
     """
-    if workload is None:
-        raise click.UsageError("Missing argument 'WORKLOAD'.")
-    run, where = measure(
-        invocation, partial(planned, invocation, workload, engines or (DEFAULT_ENGINE,), derivative, dtypes)
+    chosen = engines or (DEFAULT_ENGINE,)
+    run, where = measure_workload(
+        invocation, workload, lambda name: planned(invocation, name, chosen, derivative, dtypes)
     )
     explanation = explained(run)
     if as_json:
         say_document(json(explanation), "json")
-    else:
-        show_explanation(explanation)
-        say()
-        say(f"run file: {where}")
-    sys.exit(exit_code(run))
+        sys.exit(exit_code(run))
+    show_explanation(explanation)
+    end(where, exit_code(run))
 
 
 def planned(
@@ -95,7 +91,7 @@ def one_row(
     first = rows[0]
     asked = first.derivatives[:1] or ([derivative] if derivative else first.workload.usual_derivatives[:1])
     if asked[0] not in EXPLAINED:
-        raise SelectionError(f"there is no bound for a {asked[0]} to hold times against; choose one of {EXPLAINED}")
+        raise SelectionError(f"theory has no bound for a {asked[0]}; choose from: {', '.join(EXPLAINED)}")
     return dataclasses.replace(
         first,
         sizes={key: [value] for key, value in first.points(full=False)[0].items()},

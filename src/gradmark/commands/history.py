@@ -215,7 +215,7 @@ def show_versions(histories: "Histories") -> None:
         say(machine)
         for series in histories.series:
             if series.machine == machine:
-                say(f"  {one_line(series.cell)}")
+                say(f"  {shown_cell(series.cell)}")
                 before = None
                 for level in levels_by_version(series):
                     change = f"  {percent(level.value / before)}" if before else ""
@@ -233,7 +233,7 @@ def show_night(night: "Night") -> None:
         software = f"; changed: {', '.join(map(one_line, shift.software))}" if shift.software else ""
         match shift.whose:
             case "machine":
-                line = f"machine  {shift.step}  all {plural(shift.of, 'row')}: {shift.known_by}; no engine is accused"
+                line = f"machine  {shift.step}  all {plural(shift.of, 'row')}: {shift.known_by}; no engine is blamed"
             case "engine":
                 rows = f"{len(shift.rows)} of {plural(shift.of, 'row')}"
                 line = f"engine   {shift.step}  {one_line(shift.engine)}: {rows}{software}"
@@ -262,8 +262,17 @@ def _lines(histories: "Histories", machine: str) -> "Iterator[str]":
             first, last = series.points[0].number.value, series.points[-1].number.value
             count, moved = len(series.points), f" ({percent(last / first)})" if first else ""
             numbers = f"{text(unit, first)} → {text(unit, last)}{moved}" if count > 1 else text(unit, first)
-            yield f"  {series.cell}  {plural(count, 'run')}  {numbers}"
+            yield f"  {shown_cell(series.cell)}  {plural(count, 'run')}  {numbers}"
             yield from (f"    {_words(change)}" for change in series.changes)
+
+
+def shown_cell(cell: str) -> str:
+    """A cell's id, with its file as it is typed from here."""
+    from gradmark.commands.compare import shown_file
+    from gradmark.report.model.characters import one_line
+
+    name, of, file = cell.partition(" of ")
+    return one_line(f"{name}{of}{shown_file(file) if file else ''}")
 
 
 def _words(change: "ChangePoint") -> str:

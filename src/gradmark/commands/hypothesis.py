@@ -1,6 +1,5 @@
 """`gradmark hypothesis`: tests performance claims."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,8 +9,7 @@ import click
 
 from gradmark.commands.measuring import Invocation, MeasuringCommand, measure, measuring
 from gradmark.commands.options import SAMPLING
-from gradmark.commands.showing import show_calmness
-from gradmark.commands.terminal import say
+from gradmark.commands.showing import end, show_calmness
 from gradmark.commands.verdicts import exit_code, print_verdicts
 from gradmark.errors import SelectionError
 from gradmark.records import Cell, Measurement, Run, Settings
@@ -71,9 +69,7 @@ def command(names: tuple[str, ...], invocation: Invocation) -> None:
     verdicts = [judge(claim.hypothesis, own_measurements(run, claim)) for claim in chosen]
     print_verdicts(verdicts)
     show_calmness(run)
-    say()
-    say(f"run file: {where}")
-    sys.exit(exit_code(verdicts))
+    end(where, exit_code(verdicts))
 
 
 def planned(invocation: Invocation, chosen: Sequence[Claim]) -> "Plan":

@@ -1,6 +1,5 @@
 """`gradmark list`: workloads, engines, runs, and what others published."""
 
-import shutil
 import textwrap
 from typing import TYPE_CHECKING
 
@@ -8,7 +7,7 @@ import click
 
 from gradmark.commands.helping import Verb
 from gradmark.commands.options import store_option
-from gradmark.commands.terminal import say
+from gradmark.commands.terminal import columns, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -16,11 +15,13 @@ if TYPE_CHECKING:
     from gradmark.records import DerivativeName
     from gradmark.store.listing import Listed
     from gradmark.store.store import Store
+    from gradmark.workloads.outline import Outline
 
 # A list is read downwards: longer lines only move its parts away from each other.
 WIDEST = 100
 # Of what belongs to the line above.
 INDENT = " " * 6
+BELOW, NAME = " " * 4, 18
 # The longest verb.
 VERB = len("hypothesis")
 # A test goes on by running it again.
@@ -32,26 +33,36 @@ NOT_RESUMED = ("pytest",)
 @store_option
 def command(what: str, store: "Store") -> None:
     """List workloads, engines and runs, or the ratios that others published. Default: all but published."""
-    if what in ("workloads", "all"):
-        workloads()
-    if what in ("engines", "all"):
-        engines()
-    if what in ("runs", "all"):
-        runs(store)
-    if what == "published":
-        published()
+    lists = {"workloads": workloads, "engines": engines, "runs": lambda: runs(store), "published": published}
+    chosen = [name for name in lists if name == what or (what == "all" and name != "published")]
+    for place, name in enumerate(chosen):
+        if place:
+            say()
+        lists[name]()
 
 
 def workloads() -> None:
-    """Suite by suite, with sizes and what each is hard on."""
+    """Suite by suite, with what each is hard on, and its sizes."""
     from gradmark.workloads.catalogue import available
     from gradmark.workloads.row import listed
 
-    offered = available()
+    suites: dict[str, list[Outline]] = {}
+    for workload in available():
+        suites.setdefault(workload.suite, []).append(workload)
     say("workloads")
-    for workload in offered:
-        sizes = "; ".join(f"{key}: {', '.join(map(_quoted, listed(workload, key)))}" for key in workload.sizes)
-        say(f"  {workload.suite}  {workload.name:18} {workload.stresses}{f'  ({sizes})' if sizes else ''}")
+    for suite, members in suites.items():
+        say(f"  {suite}")
+        for workload in members:
+            sizes = [f"{key}: {', '.join(map(_quoted, listed(workload, key)))}" for key in workload.sizes]
+            paragraph(f"{BELOW}{workload.name:{NAME}} ", workload.stresses + f" ({'; '.join(sizes)})" * bool(sizes))
+
+
+def paragraph(head: str, text: str) -> None:
+    """A name and what is said of it: beside it, and below that as far as it goes."""
+    for line in textwrap.wrap(
+        head + text, _columns(), subsequent_indent=" " * len(head), break_on_hyphens=False, drop_whitespace=True
+    ):
+        say(line)
 
 
 def _quoted(value: object) -> str:
@@ -71,18 +82,17 @@ def engines() -> None:
         surveyed = plan.survey(list(discovery.known()), process.run, Settings(), named=(), stop=process.end_all)
     say("engines")
     for name in discovery.known():
-        if (can := surveyed.can.get(name)) is not None:
-            state = f"installed, but runs nothing here: {can.absent}" if can.absent else "installed"
-            state += f": {can.reason}" if can.reason else ""
-        elif name in surveyed.left_out:
-            state = f"broken: {surveyed.left_out[name]}"
+        can, details = surveyed.can.get(name), []
+        if can is not None:
+            state = "installed, but runs nothing here" if can.absent else "installed"
+            details = [can.absent, can.reason]
+            details += [by_mode(can.derivatives)] if can.gradients and not can.absent else []
         else:
-            state = f"missing: {surveyed.missing[name]}"
+            state, why = ("broken", surveyed.left_out) if name in surveyed.left_out else ("missing", surveyed.missing)
+            details = [why[name]]
         say(f"  {name:30} {state}")
-        if can is not None and can.gradients and not can.absent:
-            room = _columns() - len(INDENT)
-            for line in textwrap.wrap(by_mode(can.derivatives), room, break_on_hyphens=False):
-                say(f"{INDENT}{line}")
+        for detail in filter(None, details):
+            paragraph(INDENT, detail)
 
 
 def published() -> None:
@@ -91,13 +101,14 @@ def published() -> None:
 
     known = table()
     for name, source in known.sources.items():
-        say(source.title)
+        paragraph("", source.title)
         for line in (source.ratio, source.machine, source.where, f"{source.licence} licence"):
-            say(f"  {line}")
+            paragraph("  ", line)
         for problem, sizes in known.ratios[name].items():
             for size, ratios in sizes.items():
                 tools = sorted(ratios.items(), key=lambda pair: pair[1])
-                say(f"  {problem}/{size}: {', '.join(f'{tool} {ratio:g}' for tool, ratio in tools)}")
+                say(f"  {problem}/{size}")
+                paragraph(INDENT, ", ".join(f"{tool} {ratio:g}" for tool, ratio in tools))
 
 
 def by_mode(derivatives: "Mapping[DerivativeName, str]") -> str:
@@ -118,16 +129,16 @@ def by_mode(derivatives: "Mapping[DerivativeName, str]") -> str:
 
 def _columns() -> int:
     """How wide a list may be."""
-    return min(shutil.get_terminal_size().columns, WIDEST)
+    return min(columns(), WIDEST)
 
 
 def runs(store: "Store") -> None:
     """Kept runs, oldest first: what was run, and how far it got; a damaged file is named, not hidden."""
-    columns = _columns()
+    room = _columns()
     kept = store.listed()
     say(f"runs in {store.name}{' (times are UTC)' if kept else ': none'}")
     for run in kept:
-        for line in lines(run, columns, store):
+        for line in lines(run, room, store):
             say(line)
 
 

@@ -30,7 +30,7 @@ VERBS = {
     "contract": "Test an engine against four promises.",
     "hypothesis": "Test a performance claim.",
     "ops": "Measure every operation by itself.",
-    "explain": "Show what a derivative is made of, and where engines depart from it.",
+    "explain": "Explain one derivative, and where each engine's time goes.",
     "baseline": "Update or show the numbers that must not get worse.",
     "check": "Compare with the baseline; fail if anything got worse.",
     "audit": "Plant known faults and show that the gate catches them.",

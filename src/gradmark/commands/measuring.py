@@ -9,6 +9,7 @@ import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +103,7 @@ class MeasuringCommand(Verb):
         name = context.params.get("resume")
         if name is None:
             if context.params["trust"]:
-                raise click.UsageError("--trust goes with --resume", context)
+                raise click.UsageError("--trust only works with --resume", context)
             context.obj = _Typed(verb, typed)
             return context
         _refuse_planning(self, context)
@@ -172,6 +173,13 @@ def measure(
     with orchestrating(invocation, plan) as (orchestrator, kept):
         run = orchestrator.carry_out(unsettled)
     return run, kept.where
+
+
+def measure_workload(invocation: Invocation, workload: str | None, plan: Callable[[str], "Plan"]) -> tuple[Run, str]:
+    """Carries out what a verb plans of its one WORKLOAD, which may only be left out with --resume."""
+    if workload is None:
+        raise click.UsageError("Missing argument 'WORKLOAD'.")
+    return measure(invocation, partial(plan, workload))
 
 
 @dataclass

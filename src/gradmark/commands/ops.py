@@ -1,7 +1,6 @@
 """`gradmark ops`: operator by operator, what each costs and how exact it is."""
 
 import itertools
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -10,8 +9,7 @@ import click
 from gradmark.analyse.operators import Operation, operations
 from gradmark.commands.measuring import Invocation, MeasuringCommand, measure, measuring
 from gradmark.commands.options import DEFAULT_ENGINE, SAMPLING
-from gradmark.commands.run import exit_code
-from gradmark.commands.showing import show_calmness
+from gradmark.commands.showing import end, exit_code, show_calmness
 from gradmark.commands.terminal import console as new_console
 from gradmark.commands.terminal import say
 from gradmark.engines import discovery
@@ -46,19 +44,20 @@ def command(
         invocation, lambda: invocation.plan(rows, chosen, full=True, dtypes=dtypes, derivatives=derivatives)
     )
     show_operations(run, chosen)
-    say()
-    say(f"run file: {where}")
-    sys.exit(exit_code(run))
+    end(where, exit_code(run))
 
 
 def show_operations(run: Run, engines: Sequence[str]) -> None:
     """Prints a table for each engine and kind."""
-    for engine in engines:
-        for table in dict.fromkeys((cell.workload, cell.dtype, cell.derivative) for cell in run.planned):
-            workload, dtype, derivative = table
-            same = [m for m in run.measurements if (m.cell.workload, m.cell.dtype, m.cell.derivative) == table]
-            of_tensors = dtype if workload == WORKLOADS["tensor"] else None
-            print_operations(engine, operations(same, engine), of_tensors, derivative)
+    kinds = dict.fromkeys((cell.workload, cell.dtype, cell.derivative) for cell in run.planned)
+    for place, (engine, kind) in enumerate(itertools.product(engines, kinds)):
+        workload, dtype, derivative = kind
+        same = [m for m in run.measurements if (m.cell.workload, m.cell.dtype, m.cell.derivative) == kind]
+        if place:
+            say()
+        print_operations(
+            engine, operations(same, engine), dtype if workload == WORKLOADS["tensor"] else None, derivative
+        )
     show_calmness(run)
 
 
@@ -78,6 +77,7 @@ def print_operations(
     derivative: DerivativeName = USUAL_DERIVATIVE,
 ) -> None:
     """A table, and one line that says what its numbers are. The dtype is that of tensors; None for scalars."""
+    from rich import box
     from rich.table import Table
     from rich.text import Text
 
@@ -88,14 +88,18 @@ def print_operations(
     if len(problems) == 1 and "" not in problems:
         console.print(Text(f"operations of {shown.title}: {problems.pop()}"))
         return
-    table = Table(title=Text(f"operations of {shown.title}"), title_justify="left")
-    table.add_column("operation")
+    console.print(Text(f"operations of {shown.title}", style="bold"))
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("operation", overflow="fold")
     # a column without any number, such as allocs with --no-memory, says nothing
     known = [any(line.numbers and line.numbers[k] is not None for line in shown.lines) for k in range(len(shown.heads))]
     for heading in itertools.compress(shown.heads, known):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     for line in shown.lines:
-        texts = itertools.compress(line.texts, known) if line.texts else [line.problem]
-        table.add_row(line.name, *(Text(text) for text in texts))
+        if line.texts:
+            table.add_row(line.name, *(Text(text) for text in itertools.compress(line.texts, known)))
     console.print(table)
-    console.print(shown.note)
+    for problem in sorted(problems - {""}):
+        names = ", ".join(line.name for line in shown.lines if line.problem == problem)
+        console.print(Text(f"{names}: {problem}"))
+    console.print(Text(shown.note, style="dim"))

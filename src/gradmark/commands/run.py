@@ -14,7 +14,7 @@ from gradmark.analyse.unsettled import FEW_ENGINES, unsettled
 from gradmark.commands import report
 from gradmark.commands.measuring import Invocation, MeasuringCommand, chosen_by_user, measure, measuring
 from gradmark.commands.options import DEFAULT_ENGINE, ON_FLEET, SAMPLING, options
-from gradmark.commands.showing import FORMATS, show
+from gradmark.commands.showing import FORMATS, exit_code, show
 from gradmark.commands.terminal import say
 from gradmark.engines import discovery
 from gradmark.records import DerivativeName, Run, Settings
@@ -44,7 +44,7 @@ FURTHER_ROUNDS = 2
     "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="What is printed."
 )
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Also write the run to this file.")
-@click.option("--html", "html_file", type=click.Path(path_type=Path), help="Also write a page that shows the run.")
+@click.option("--html", "html_file", type=click.Path(path_type=Path), help="Also write an HTML page about the run.")
 @click.option("--medians", is_flag=True, help="Also show the median of total over processes, with its interval.")
 @click.option("--dry-run", is_flag=True, help="Show what would be measured, and stop.")
 @measuring(*SAMPLING)
@@ -79,7 +79,7 @@ def command(
 
     machines = distributing.fleet_of(fleet, on, each_class)
     if each_class and (json_file is not None or html_file is not None):
-        raise click.UsageError("--each-class makes several runs: write pages of them with `gradmark report`")
+        raise click.UsageError("--each-class makes several runs; write their pages with `gradmark report`")
 
     asked = Asked(select, engines or (DEFAULT_ENGINE,), keyword, dtypes, devices, derivatives)
     if dry_run:
@@ -140,12 +140,6 @@ def written(run: Run, json_file: Path | None, html_file: Path | None) -> None:
         runs.save(run, json_file)
     if html_file is not None:
         report.write([run], html_file)
-
-
-def exit_code(run: Run) -> int:
-    """1 if a row failed or nothing ran at all; what an engine does not have is no failure."""
-    statuses = {measurement.status for measurement in run.measurements}
-    return int("ok" not in statuses or any(measurement.failed for measurement in run.measurements))
 
 
 def fewer(settings: Settings, engines: int) -> Settings:

@@ -1,16 +1,13 @@
 """`gradmark scale`: cost against size, the sweep and the fit."""
 
-import sys
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from gradmark.commands.measuring import Invocation, MeasuringCommand, measure, measuring
+from gradmark.commands.measuring import Invocation, MeasuringCommand, measure_workload, measuring
 from gradmark.commands.options import DEFAULT_ENGINE, SAMPLING
-from gradmark.commands.run import exit_code
-from gradmark.commands.showing import show
+from gradmark.commands.showing import end, exit_code, show
 from gradmark.commands.terminal import say
 from gradmark.errors import SelectionError
 from gradmark.records import DerivativeName, Fit, Measurement, Run
@@ -38,15 +35,12 @@ def command(
     n counts elementary operations; for tensors, flops or bytes. The default engine is tapegrad, and tensors are
     float32.
     """
-    if workload is None:
-        raise click.UsageError("Missing argument 'WORKLOAD'.")
-    run, where = measure(
-        invocation, partial(planned, invocation, workload, engines or (DEFAULT_ENGINE,), dtypes, derivatives)
+    chosen = engines or (DEFAULT_ENGINE,)
+    run, where = measure_workload(
+        invocation, workload, lambda name: planned(invocation, name, chosen, dtypes, derivatives)
     )
     show_growth(run)
-    say()
-    say(f"run file: {where}")
-    sys.exit(exit_code(run))
+    end(where, exit_code(run))
 
 
 def planned(
@@ -111,7 +105,7 @@ def left_out(members: Sequence[Measurement]) -> list[str]:
 
     known = [(m, numbers(m)) for m in members]
     sizes = [m.cell.size for m, have in known if not all(is_calm(have, e.name) for e in metrics_of(m) if e.phase)]
-    return [f"left out, as the machine was never calm: times of {', '.join(sizes)}"] if sizes else []
+    return [f"left out (machine never calm): times of {', '.join(sizes)}"] if sizes else []
 
 
 def drawn(name: str, fits: Sequence[Fit], counted: str) -> list[str]:

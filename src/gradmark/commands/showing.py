@@ -1,6 +1,7 @@
 """Showing a run: the table for people, or the format that another tool reads."""
 
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, NoReturn
 
 from gradmark.commands.terminal import console, say, say_document
 from gradmark.records import Run
@@ -35,11 +36,24 @@ def show(run: Run, form: str, *, medians: bool = False) -> None:
 
 def show_calmness(run: Run) -> None:
     """Prints how calm the machine was, for verbs that do not show the run's notes."""
-    from gradmark.report.model.notes import calmness
+    from gradmark.report.model.circumstances import calmness
 
     for note in calmness(run):
         say()
         say(f"{note.level}: {note.text}")
+
+
+def end(where: str, code: int) -> NoReturn:
+    """The last line of a verb that measured: where its run is kept. Ends the command."""
+    say()
+    say(f"run file: {where}")
+    sys.exit(code)
+
+
+def exit_code(run: Run) -> int:
+    """1 if a row failed or nothing ran at all; what an engine does not have is no failure."""
+    statuses = {measurement.status for measurement in run.measurements}
+    return int("ok" not in statuses or any(measurement.failed for measurement in run.measurements))
 
 
 def _for_tools(run: Run, form: str) -> str:
@@ -56,16 +70,17 @@ def _for_people(run: Run, summaries: "Sequence[Summary]", form: str, medians: bo
     from gradmark.report.exports import markdown
     from gradmark.report.model import published, sides
     from gradmark.report.model.multiples import multiples
-    from gradmark.report.model.notes import calmness, notes
+    from gradmark.report.model.note import beside_sides
+    from gradmark.report.model.notes import notes
     from gradmark.report.model.rows import rows
     from gradmark.report.model.suites import tables
     from gradmark.report.tables import terminal
 
-    all_notes, calm = notes(run, *growth(run), summaries), list(calmness(run))
+    all_notes = notes(run, *growth(run), summaries)
     others = published.beside(rows(run, summaries))
     if sides.wanted(run) and not medians:
         comparison = sides.comparison(run, summaries)
-        shown = [note for note in all_notes if note.level == "warning" or note in calm]  # the rest is in the tables
+        shown = beside_sides(all_notes)
         if form == "markdown":
             details = markdown.side_by_side(comparison, shown) + markdown.published(others)
             say_document(markdown.multiples(multiples(run), comparison.answers, details), "markdown")

@@ -7,6 +7,7 @@ or standard error, in the characters that its encoding has.
 import contextlib
 import io
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextvars import ContextVar
@@ -16,9 +17,13 @@ import click
 
 from gradmark.errors import OutputError
 from gradmark.report.escaping.terminal import LACKING, encodable, line
+from gradmark.report.tables.wrapping import broken
 
 if TYPE_CHECKING:  # rich takes 50 ms to import; only what it prints pays for it
     from rich.console import Console
+
+# A log is no terminal: it scrolls sideways, and a column that is hidden there is lost. Guides and CI pages show this.
+LOG_COLUMNS = 120
 
 Kind = Literal["json", "markdown", "xml", "plain"]
 
@@ -82,10 +87,24 @@ def silence() -> None:
     os.close(nothing)
 
 
+def columns() -> int:
+    """How wide what is printed may be: as the terminal, or as a reader of a log sees at once."""
+    if (into := _captured.get()) is not None:
+        return into.width
+    return shutil.get_terminal_size((LOG_COLUMNS, 24)).columns
+
+
 def say(*parts: Part, err: bool = False) -> None:
-    """Prints one line. Names and messages in it cannot end it, nor change what came before."""
+    """Prints one line. Names and messages in it cannot end it, nor change what came before.
+
+    In a terminal a line that is too long goes on below, between words; logs keep it whole, to be searched.
+    """
+    lines = ["".join(map(_shown, parts))]
+    if not err and _captured.get() is None and sys.stdout.isatty() and all(isinstance(part, str) for part in parts):
+        lines = broken(lines[0], columns())
     with _printing(err=err):
-        click.echo("".join(map(_shown, parts)), file=None if err else _captured.get(), err=err)
+        for text in lines:
+            click.echo(text, file=None if err else _captured.get(), err=err)
 
 
 @contextlib.contextmanager
@@ -154,7 +173,8 @@ def console(*, err: bool = False) -> "Console":
     into = None if err else _captured.get()
     if into is not None:
         return SafeConsole(file=into, width=into.width, markup=False, emoji=False, highlight=False)
-    return SafeConsole(stderr=err, markup=False, emoji=False, highlight=False)
+    width = None if err or sys.stdout.isatty() else columns()
+    return SafeConsole(stderr=err, width=width, markup=False, emoji=False, highlight=False)
 
 
 def _lines(text: str) -> str:

@@ -351,8 +351,8 @@ class TorchCompile(Torch):
         count = workload.count(params)
         if workload.kind == "scalar" and (count is None or count > MOST_UNROLLED):
             raise UnsupportedError(
-                f"torch:compile would unroll {count or 'unknown many'} operations on numbers, which takes minutes to "
-                f"compile; at most {MOST_UNROLLED} are: measure torch instead"
+                f"torch:compile would unroll {'all' if count is None else f'{count:,}'} operations on numbers, which "
+                f"takes minutes to compile; it is measured up to {MOST_UNROLLED} of them: choose torch instead"
             )
 
 

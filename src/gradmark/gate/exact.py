@@ -20,7 +20,7 @@ from gradmark.store.baselines import Baseline, Kept, counts, key, metrics, renam
 
 # Parts of the environment, there and here.
 Differing = Mapping[str, tuple[str, str]]
-# Errors below this many units of the last place are rounding, whatever they were before.
+# Errors below this many units in the last place are rounding, whatever they were before.
 ROUNDING_ULPS = 16
 EPSILON = {"float32": 2.0**-23}
 # What fails is counted again until one process is within the limit, at most so often; so many that count the same

@@ -91,6 +91,7 @@ class Result(Record, frozen=True, kw_only=True):
     flops: Work | None = None
     bytes: Work | None = None
     shapes: dict[str, list[Whole]] = {}
+    calls: dict[str, Whole] = {}  # of each operation, in one evaluation of a function of numbers
     iteration_ns: Nanoseconds | None = None  # roughly, to plan with
     # With nothing compiled before, of engines that find on disk what they compiled.
     first_call_ns: Nanoseconds | None = None

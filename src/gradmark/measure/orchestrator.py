@@ -442,6 +442,7 @@ def measured(cell: Cell, result: Result) -> Measurement:
         flops=result.flops,
         bytes=result.bytes,
         shapes=result.shapes,
+        calls=result.calls,
         mode=result.mode,
         sparsity=result.sparsity,
         evaluations=result.evaluations,

@@ -34,6 +34,7 @@ class TapeSize(Record, frozen=True, kw_only=True):
     values: Whole | None = None
     adjoints: Whole | None = None
     saved_bytes: Whole | None = None
+    moved_bytes: Whole | None = None  # that one iteration reads and writes, of an engine that knows its kernels
 
 
 class Sparsity(Record, frozen=True, kw_only=True):
@@ -78,7 +79,7 @@ class Accuracy(Record, frozen=True, kw_only=True):
 
     reference: str
     relative_error: GradientError  # largest over the inputs, or over the directions
-    ulps: GradientError | None = None  # largest, in units of the last place; of numbers only
+    ulps: GradientError | None = None  # largest, in units in the last place; of numbers only
     tolerance: GradientError  # relative errors above it are a wrong gradient
 
 
@@ -108,6 +109,7 @@ class Measurement(Record, frozen=True, kw_only=True):
     flops: Work | None = None
     bytes: Work | None = None
     shapes: dict[str, list[Whole]] = {}  # of tensors: each input by name
+    calls: dict[str, Whole] = {}  # of numbers: how often one evaluation uses each operation; none in older files
     mode: str = ""  # how the engine comes by the derivative: `rev`, `fwd-over-rev`; older files do not say
     sparsity: Sparsity | None = None  # of a sparse derivative
     evaluations: Amount | None = None  # of the function itself, in one iteration; None if nobody can count them

@@ -4,30 +4,25 @@ In: a measurement. Out: its numbers by name, and for each that is missing the re
 """
 
 import dataclasses
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from statistics import median
 from typing import Any, Literal
 
-from gradmark.records import times
+from gradmark.records import readings, times
 from gradmark.records.budget import Budget
 from gradmark.records.cell import USUAL_DEVICE, Cell, Kind
-from gradmark.records.derivative import BEYOND_GRADIENTS, FACTS, SPARSE_ONES, USUAL_DERIVATIVE, DerivativeName
+from gradmark.records.derivative import BEYOND_GRADIENTS, SPARSE_ONES, USUAL_DERIVATIVE, DerivativeName
 from gradmark.records.measurement import Measurement
-from gradmark.records.number import Number, of_row
-from gradmark.records.sample import How, Sample
+from gradmark.records.number import Number
+from gradmark.records.readings import Numbers, Read, Why
+from gradmark.records.sample import Sample
 
 Unit = Literal["time", "bytes", "count", "share", "ratio", "rate", "flops", "traffic", "relative", "ulp", "part"]
-Numbers = Mapping[str, Number]
-Read = Callable[[Measurement, Numbers], Number | float | None]
-Why = Callable[[Measurement, Numbers], str]
 # What counts of allocations and bytes depend on: what Python, NumPy and the C library allocate differs between their
 # versions, and what memray sees of it between its own.
 OF_ALLOCATORS = ("system", "machine", "libc", "python", "numpy", "memray")
-# Times below this are no more than what the subtraction of the harness may leave of nothing: no ratio is made of them.
-LEAST_NS = times.HARNESS_ERROR_NS
 
 
 @dataclass(frozen=True, eq=False)  # an entry is only ever itself: its functions cannot be compared
@@ -94,10 +89,12 @@ class Metric:
         return None if number is None else number.value
 
 
-# --- how phases are read
+# --- entries that are made alike
 
 
-def phase(name: str, meaning: str, rank: int | None, budget: Budget | None = None) -> Metric:
+def phase(
+    name: str, meaning: str, rank: int | None, budget: Budget | None = None, derivatives: Sequence[DerivativeName] = ()
+) -> Metric:
     """The metric of a phase that sessions declare."""
 
     def in_process(sample: Sample) -> float | None:
@@ -107,127 +104,11 @@ def phase(name: str, meaning: str, rank: int | None, budget: Budget | None = Non
         return known.get(name)
 
     return Metric(
-        name, name, "time", meaning, read, _no_phase(name), in_process=in_process, budget=budget, budget_name="time",
+        name, name, "time", meaning, read, readings.no_phase(name), in_process=in_process, budget=budget,
+        budget_name="time",
         digits=3, fitted=True, phase=True, rank=rank, csv=f"{name}_ns",
+        derivatives=tuple(derivatives),
     )  # fmt: skip
-
-
-def _no_phase(name: str) -> Why:
-    def why(m: Measurement, _known: Numbers) -> str:
-        timed = {key for sample in m.samples for key in sample.phases if times.is_timed(sample, key)}
-        if not timed:
-            return "no process gave a time"
-        if name in timed and name in times.PARTS:
-            return f"{name} was not faster than total in any block"
-        if name == "primal":
-            return "the engine does not evaluate without recording"
-        if not timed - {"primal"}:
-            return "the engine only evaluates"
-        if name == "backward" and "forward" in timed:
-            return "total takes hardly longer than forward alone: what is left is noise"
-        return f"the engine does not do {name} by itself"
-
-    return why
-
-
-def _least_direct(*hows: How) -> How:
-    """How a number of several others was obtained: as the least direct of them."""
-    return next((how for how in ("derived", "self-timed") if how in hows), "measured")
-
-
-def _quotient(above: str, below: str) -> tuple[Read, Why]:
-    def read(_m: Measurement, known: Numbers) -> Number | None:
-        a, b = known.get(above), known.get(below)
-        if a is None or b is None or min(a.value, b.value) <= LEAST_NS:
-            return None
-        return Number(value=a.value / b.value, how=_least_direct(a.how, b.how))
-
-    def why(m: Measurement, known: Numbers) -> str:
-        missing = next((name for name in (above, below) if name not in known), None)
-        return _no_phase(missing)(m, known) if missing else "a time is too short: the harness takes as long"
-
-    return read, why
-
-
-# --- beside other derivatives of the same function and engine, in the same run
-
-# How the numbers of other rows are called among those that an entry reads: `gradient:total`.
-GRADIENT, DENSE = "gradient:", "dense:"
-
-
-def beside(gradient: Numbers, dense: Numbers) -> dict[str, Number]:
-    """The numbers of a row's gradient, and of its dense matrix, as entries read them."""
-    known = {GRADIENT + name: number for name, number in gradient.items()}
-    return known | {DENSE + name: number for name, number in dense.items()}
-
-
-def _of_gradient(name: str) -> tuple[Read, Why]:
-    """A number as a multiple of the gradient's."""
-
-    def read(_m: Measurement, known: Numbers) -> Number | None:
-        ours, theirs = known.get(name), known.get(GRADIENT + name)
-        if ours is None or theirs is None or theirs.value <= 0:
-            return None
-        return Number(value=ours.value / theirs.value, calm=ours.calm and theirs.calm)
-
-    def why(_m: Measurement, known: Numbers) -> str:
-        return "its gradient is not in this run; add -d gradient" if GRADIENT + name not in known else "it has none"
-
-    return read, why
-
-
-def _bound(m: Measurement, _known: Numbers) -> float | None:
-    return FACTS[m.cell.derivative].bound
-
-
-def _sparsity(field: str) -> tuple[Read, Why]:
-    def read(m: Measurement, _known: Numbers) -> float | None:
-        value: float | None = getattr(m.sparsity, field, None)
-        return value
-
-    return read, lambda _m, _known: "the engine does not say"
-
-
-def _break_even(_m: Measurement, known: Numbers) -> float | None:
-    """Matrices after which a longer preparation is paid back."""
-    names = ("first_call", "total", f"{DENSE}first_call", f"{DENSE}total")
-    if not all(name in known for name in names):
-        return None
-    first, each, dense_first, dense_each = (known[name].value for name in names)
-    if first <= dense_first:
-        return 0.0
-    return math.ceil((first - dense_first) / (dense_each - each)) if dense_each > each else None
-
-
-def _no_break_even(m: Measurement, known: Numbers) -> str:
-    if f"{DENSE}total" not in known:
-        return f"its dense matrix is not in this run; add -d {FACTS[m.cell.derivative].dense}"
-    return "never: the dense matrix takes no longer"
-
-
-def _rate(declared: Literal["operations", "flops", "bytes"]) -> tuple[Read, Why]:
-    def read(m: Measurement, known: Numbers) -> Number | None:
-        count, total = getattr(m, declared), known.get("total")
-        if not count or total is None or total.value <= LEAST_NS:
-            return None
-        return Number(value=1e9 * count / total.value, how=total.how)
-
-    def why(m: Measurement, known: Numbers) -> str:
-        if getattr(m, declared) is None:
-            return f"the workload does not declare its {declared}"
-        return (
-            _no_phase("total")(m, known) if "total" not in known else "the time is too short: the harness takes as long"
-        )
-
-    return read, why
-
-
-# --- on a device
-
-
-def is_on_device(m: Measurement) -> bool:
-    """Whether its times are those of a device."""
-    return m.cell.device != USUAL_DEVICE
 
 
 def device_phase(name: str, meaning: str, rank: int, missing: str) -> Metric:
@@ -235,109 +116,6 @@ def device_phase(name: str, meaning: str, rank: int, missing: str) -> Metric:
     return dataclasses.replace(
         phase(name, meaning, rank), why_missing=lambda _m, _known: missing, budget_name="", of_device=True
     )
-
-
-def _of_device(field: str) -> tuple[Read, Why]:
-    def read(m: Measurement, _known: Numbers) -> float | None:
-        value: float | None = getattr(m.device_work, field, None)
-        return value
-
-    return read, _uncounted
-
-
-def _uncounted(m: Measurement, _known: Numbers) -> str:
-    return (m.device_work and m.device_work.reason) or "not counted"
-
-
-def _busy(m: Measurement, known: Numbers) -> Number | None:
-    """Of the time of an iteration, back to back, the part in which the device works."""
-    busy_ns, hot = m.device_work.busy_ns if m.device_work is not None else None, known.get("hot")
-    if busy_ns is None or hot is None or hot.value <= 0:
-        return None
-    return Number(value=min(1.0, busy_ns / hot.value), calm=hot.calm)
-
-
-def roof(m: Measurement, kind: str) -> float | None:
-    """What a copy, or a product in the dtype of the row, reached on this device in the same run, per second."""
-    return max((sample.roofs[kind] for sample in m.samples if kind in sample.roofs), default=None)
-
-
-def _work_of_roof(m: Measurement, kind: Literal["bytes", "flops"]) -> float | None:
-    """What must be done in an iteration, whoever does it."""
-    if kind == "bytes":
-        return m.device_work.moved_bytes if m.device_work is not None else None
-    return m.flops
-
-
-def _share_of_roof(kind: Literal["bytes", "flops"]) -> tuple[Read, Why]:
-    def read(m: Measurement, known: Numbers) -> Number | None:
-        count, highest, cold = _work_of_roof(m, kind), roof(m, kind), known.get("cold")
-        if not count or not highest or cold is None or cold.value <= LEAST_NS:
-            return None
-        return Number(value=1e9 * count / cold.value / highest, calm=cold.calm)
-
-    def why(m: Measurement, known: Numbers) -> str:
-        if not _work_of_roof(m, kind):
-            return f"nobody knows the {kind} that it must take"
-        what = "copy" if kind == "bytes" else "product"
-        return "no process gave a time" if "cold" not in known else f"no {what} could be timed on this device"
-
-    return read, why
-
-
-# --- how counts are read
-
-
-def _memory(field: str) -> tuple[Read, Why]:
-    def read(m: Measurement, _known: Numbers) -> float | None:
-        value: float | None = getattr(m.memory, field, None)
-        return value
-
-    def why(m: Measurement, _known: Numbers) -> str:
-        if m.memory is None:
-            return "not measured"
-        return m.memory.reason or "it could not be told"
-
-    return read, why
-
-
-def _tape(field: str) -> tuple[Read, Why]:
-    def read(m: Measurement, _known: Numbers) -> float | None:
-        value: float | None = getattr(m.tape, field, None)
-        return value
-
-    return read, lambda _m, _known: "the engine does not say"
-
-
-def _accuracy(field: str) -> tuple[Read, Why]:
-    def read(m: Measurement, _known: Numbers) -> float | None:
-        value: float | None = getattr(m.accuracy, field, None)
-        return value
-
-    def why(m: Measurement, _known: Numbers) -> str:
-        return "the gradient was not checked" if m.accuracy is None else "only scalars have units of the last place"
-
-    return read, why
-
-
-def _instructions(m: Measurement, _known: Numbers) -> float | None:
-    return m.instructions.total if m.instructions is not None else None
-
-
-def _no_instructions(m: Measurement, _known: Numbers) -> str:
-    return (m.instructions and m.instructions.reason) or "counted only with --instructions"
-
-
-def _spread(_m: Measurement, known: Numbers) -> float | None:
-    shown = of_row(known)
-    return None if shown is None else shown.spread
-
-
-def _no_spread(_m: Measurement, known: Numbers) -> str:
-    return "one process has no spread" if of_row(known) else "no process gave a time"
-
-
-# --- what happens once in a process
 
 
 def _once(name: str, title: str, meaning: str, parts: tuple[str, ...], **more: Any) -> Metric:
@@ -350,7 +128,7 @@ def _once(name: str, title: str, meaning: str, parts: tuple[str, ...], **more: A
         return times.fastest(values, values) if values else None
 
     return Metric(
-        name, title, "time", meaning, read, lambda _m, _known: "no process gave a time", in_process=in_process,
+        name, title, "time", meaning, read, lambda _m, _known: "no process produced a time", in_process=in_process,
         digits=3, csv=f"{name}_ns", **more,
     )  # fmt: skip
 
@@ -366,27 +144,30 @@ _TIME = Budget(share=0.05)
 _ONCE = Budget(share=0.10, added_ns=50e6)
 REGISTRY: tuple[Metric, ...] = (
     phase("primal", "the function alone, nothing recorded", 7),
-    phase("forward", "evaluate and record", 2, _TIME),
-    phase("backward", "propagate derivatives through the recording", 1, _TIME),
+    # Of other derivatives total is all there is: a session computes them in one call.
+    phase("forward", "evaluate and record", 2, _TIME, [USUAL_DERIVATIVE]),
+    phase("backward", "propagate derivatives through the recording", 1, _TIME, [USUAL_DERIVATIVE]),
     phase("total", "value and gradient: forward and then backward", 0, _TIME),
     device_phase(
         "cold", "by the device's own clock, its caches flushed before: how long it works on an iteration", 2,
-        "nobody knows this device's clock",
+        "gradmark has no timer for this device",
     ),
     device_phase(
-        "hot", "by the device's own clock: an iteration of many, back to back", 2, "nobody knows this device's clock",
+        "hot", "by the device's own clock: an iteration of many, back to back", 2,
+        "gradmark has no timer for this device",
     ),
     device_phase(
         "host", "until the calls of an iteration return, while the device is still at work", 2,
-        "nobody knows this device's clock",
+        "gradmark has no timer for this device",
     ),
     Metric(
-        "kernels", "launches", "count", "kernels that an iteration launches", *_of_device("kernels"),
+        "kernels", "launches", "count", "kernels that an iteration launches", *readings.of_device("kernels"),
         of_device=True, rank=3, plural=True, part="device_work",
     ),
     Metric(
-        "busy", "busy", "part", "of the time of an iteration, back to back, the part in which the device works", _busy,
-        _uncounted, better="higher", of_device=True, rank=3,
+        "busy", "busy", "part", "of the time of an iteration, back to back, the part in which the device works",
+        readings.busy,
+        readings.uncounted, better="higher", of_device=True, rank=3,
     ),
     device_phase(
         "replayed", "an iteration as a graph that the device replays, its caches flushed before", 4,
@@ -394,53 +175,55 @@ REGISTRY: tuple[Metric, ...] = (
     ),
     Metric(
         "copies", "copies", "count", "copies of memory in an iteration, on the device or between it and the host",
-        *_of_device("copies"), of_device=True, rank=11, plural=True, part="device_work",
+        *readings.of_device("copies"), of_device=True, rank=11, plural=True, part="device_work",
     ),
     Metric(
-        "copied_bytes", "copied", "bytes", "bytes of these copies", *_of_device("copied_bytes"), of_device=True,
+        "copied_bytes", "copied", "bytes", "bytes of these copies", *readings.of_device("copied_bytes"), of_device=True,
         rank=11, part="device_work",
     ),
     Metric(
         "bytes_of_roof", "of copy", "part",
         "reading the inputs and writing the gradients, at the speed of a copy on this device, as a part of cold",
-        *_share_of_roof("bytes"), better="higher", kinds=("tensor",), of_device=True, rank=3,
+        *readings.share_of_roof("bytes"), better="higher", kinds=("tensor",), of_device=True, rank=3,
         derivatives=(USUAL_DERIVATIVE,),
     ),
     Metric(
         "flops_of_roof", "of product", "part",
         "operations per second, cold, as a part of what a product of this dtype reaches on this device",
-        *_share_of_roof("flops"), better="higher", kinds=("tensor",), of_device=True, rank=3,
+        *readings.share_of_roof("flops"), better="higher", kinds=("tensor",), of_device=True, rank=3,
         derivatives=(USUAL_DERIVATIVE,),
     ),
     Metric(
-        "spread", "spread", "share", "half the width of the time's interval", _spread, _no_spread,
+        "spread", "spread", "share", "half the width of the time's interval", readings.spread, readings.no_spread,
         rank=0, csv="spread_ratio",
     ),
     Metric(
-        "backward_forward", "bwd/fwd", "ratio", "backward as a multiple of forward", *_quotient("backward", "forward"),
+        "backward_forward", "bwd/fwd", "ratio", "backward as a multiple of forward", *readings.quotient("backward",
+        "forward"),
         rank=8, csv="backward_forward_ratio",
     ),
     # Theory: a gradient costs at most about four evaluations, however many inputs there are.
     Metric(
         "gradient_primal", "grad/primal", "ratio", "total as a multiple of the function alone",
-        *_quotient("total", "primal"), rank=6, csv="gradient_primal_ratio", remark="theory: ≤ 4",
+        *readings.quotient("total", "primal"), rank=6, csv="gradient_primal_ratio", remark="theory: ≤ 4",
         derivatives=(USUAL_DERIVATIVE,),
     ),
     Metric(
         "derivative_primal", "× primal", "ratio", "total as a multiple of the function alone",
-        *_quotient("total", "primal"), rank=1, csv="derivative_primal_ratio", derivatives=BEYOND_GRADIENTS,
+        *readings.quotient("total", "primal"), rank=1, csv="derivative_primal_ratio", derivatives=BEYOND_GRADIENTS,
     ),
     Metric(
         "theory", "theory ≤", "ratio", "evaluations of the function that are enough, in theory",
-        _bound, lambda _m, _known: "it depends on the size", rank=1, derivatives=BEYOND_GRADIENTS,
+        readings.bound, lambda _m, _known: "it depends on the size", rank=1, derivatives=BEYOND_GRADIENTS,
     ),
     Metric(
         "derivative_gradient", "× gradient", "ratio", "total as a multiple of the gradient's, of the same engine",
-        *_of_gradient("total"), rank=1, csv="derivative_gradient_ratio", derivatives=BEYOND_GRADIENTS, last=True,
+        *readings.of_gradient("total"), rank=1, csv="derivative_gradient_ratio", derivatives=BEYOND_GRADIENTS,
+        last=True,
     ),
     Metric(
         "peak_gradient", "peak × grad", "ratio", "peak memory as a multiple of the gradient's, of the same engine",
-        *_of_gradient("peak_bytes"), rank=6, csv="peak_gradient_ratio", derivatives=BEYOND_GRADIENTS, last=True,
+        *readings.of_gradient("peak_bytes"), rank=6, csv="peak_gradient_ratio", derivatives=BEYOND_GRADIENTS, last=True,
     ),
     Metric(
         "evaluations", "evals", "count", "evaluations of the function in one iteration",
@@ -448,86 +231,94 @@ REGISTRY: tuple[Metric, ...] = (
         rank=7, derivatives=BEYOND_GRADIENTS, plural=True,
     ),
     Metric(
-        "nonzeros", "nonzeros", "count", "entries that a sparse matrix holds", *_sparsity("nonzeros"),
+        "nonzeros", "nonzeros", "count", "entries that a sparse matrix holds", *readings.sparsity("nonzeros"),
         rank=2, derivatives=SPARSE_ONES, plural=True,
     ),
     Metric(
-        "colours", "colours", "count", "groups of columns or rows that share a pass", *_sparsity("colours"),
+        "colours", "colours", "count", "groups of columns or rows that share a pass", *readings.sparsity("colours"),
         rank=2, derivatives=SPARSE_ONES, plural=True,
     ),
     Metric(
         "preparation", "until first", "time", "until the first sparse matrix: pattern, colours, compilation",
-        lambda _m, known: known.get("first_call"), lambda _m, _known: "no process gave a time",
+        lambda _m, known: known.get("first_call"), lambda _m, _known: "no process produced a time",
         rank=3, csv="preparation_ns", derivatives=SPARSE_ONES, last=True,
     ),
     Metric(
         "break_even", "break-even", "count", "matrices after which the sparse one has made up for its preparation",
-        _break_even, _no_break_even, rank=3, derivatives=SPARSE_ONES, last=True,
+        readings.break_even, readings.no_break_even, rank=3, derivatives=SPARSE_ONES, last=True,
     ),
     Metric(
-        "operations_per_s", "ops/s", "rate", "operations of one evaluation over total", *_rate("operations"),
+        "operations_per_s", "ops/s", "rate", "operations of one evaluation over total", *readings.rate("operations"),
         better="higher", kinds=("scalar",), rank=9,
     ),
     Metric(
-        "flops_per_s", "rate", "flops", "arithmetic of value and gradient over total", *_rate("flops"),
+        "flops_per_s", "rate", "flops", "arithmetic of value and gradient over total", *readings.rate("flops"),
         better="higher", kinds=("tensor",), rank=3, derivatives=(USUAL_DERIVATIVE,),
     ),
     Metric(
-        "bytes_per_s", "rate", "traffic", "memory traffic of value and gradient over total", *_rate("bytes"),
+        "bytes_per_s", "rate", "traffic", "memory traffic of value and gradient over total", *readings.rate("bytes"),
         better="higher", kinds=("tensor",), rank=3, derivatives=(USUAL_DERIVATIVE,),
     ),
     Metric(
         "allocations", "allocs", "count", "heap allocations in one iteration, less those of plain numbers or arrays",
-        *_memory("allocations"), exact=True, depends=OF_ALLOCATORS, budget=Budget(), fitted=True, rank=4,
+        *readings.memory("allocations"), exact=True, depends=OF_ALLOCATORS, budget=Budget(), fitted=True, rank=4,
         csv="allocations_per_iteration", plural=True, part="memory",
     ),
     Metric(
         "least_allocations", "least allocs", "count", "allocations of the iteration that makes the fewest",
-        *_memory("least_allocations"), exact=True, depends=OF_ALLOCATORS, budget=Budget(), budget_name="allocations",
+        *readings.memory("least_allocations"), exact=True, depends=OF_ALLOCATORS, budget=Budget(),
+        budget_name="allocations",
         stands_in_for="allocations", csv="least_allocations_per_iteration", plural=True, part="memory",
     ),
     Metric(
         "allocated_bytes", "allocated bytes", "bytes", "bytes asked for in one iteration, less those of plain arrays",
-        *_memory("allocated_bytes"), fitted=True, csv="allocated_bytes_per_iteration", plural=True,
+        *readings.memory("allocated_bytes"), fitted=True, csv="allocated_bytes_per_iteration", plural=True,
         part="memory",
     ),
     Metric(
-        "leaked_bytes", "leaked", "bytes", "bytes that each iteration leaves behind", *_memory("leaked_bytes"),
+        "leaked_bytes", "leaked", "bytes", "bytes that each iteration leaves behind", *readings.memory("leaked_bytes"),
         exact=True, budget=Budget(), csv="leaked_bytes_per_iteration",  # depends on nothing: none is none everywhere
         resolution=4.0, part="memory",
     ),
     Metric(
         "peak_bytes", "peak", "bytes", "most memory alive at once while preparing and in one iteration",
-        *_memory("peak_bytes"), exact=True, depends=OF_ALLOCATORS, budget=Budget(share=0.05), digits=3, settled=0.02,
+        *readings.memory("peak_bytes"), exact=True, depends=OF_ALLOCATORS, budget=Budget(share=0.05), digits=3,
+        settled=0.02,
         fitted=True, rank=10, part="memory",
     ),
     Metric(
         "retained_bytes", "retained", "bytes", "memory alive after forward, kept for backward",
-        *_memory("retained_bytes"), kinds=("tensor",), rank=12, part="memory",
+        *readings.memory("retained_bytes"), kinds=("tensor",), rank=12, part="memory",
     ),
     Metric(
         "tape_instructions", "tape", "count", "instructions on the tape, as the engine counts them",
-        *_tape("instructions"), exact=True, budget=Budget(), fitted=True, rank=11, aliases=("tape",),
+        *readings.tape("instructions"), exact=True, budget=Budget(), fitted=True, rank=11, aliases=("tape",),
     ),
     Metric(
-        "tape_bytes", "tape", "bytes", "bytes of the tape, as the engine counts them", *_tape("saved_bytes"),
+        "tape_bytes", "tape", "bytes", "bytes of the tape, as the engine counts them", *readings.tape("saved_bytes"),
         rank=11,
     ),
-    Metric("tape_values", "tape values", "count", "values on the tape", *_tape("values"), plural=True),
-    Metric("tape_adjoints", "adjoints", "count", "adjoints of the tape", *_tape("adjoints"), plural=True),
     Metric(
-        "instructions", "instrs", "count", "machine instructions of one iteration, from callgrind", _instructions,
-        _no_instructions, exact=True, on_demand=True, depends=("system", "machine", "cpu", "libc", "python", "numpy"),
+        "moved_bytes", "moved", "bytes", "bytes that one iteration reads and writes, as the compiler counts them",
+        *readings.tape("moved_bytes"), kinds=("tensor",),
+    ),
+    Metric("tape_values", "tape values", "count", "values on the tape", *readings.tape("values"), plural=True),
+    Metric("tape_adjoints", "adjoints", "count", "adjoints of the tape", *readings.tape("adjoints"), plural=True),
+    Metric(
+        "instructions", "instrs", "count", "machine instructions of one iteration, from callgrind",
+        readings.instructions,
+        readings.no_instructions, exact=True, on_demand=True, depends=("system", "machine", "cpu", "libc", "python",
+        "numpy"),
         budget=Budget(share=0.01), digits=4, settled=0.005, rank=14, csv="machine_instructions_per_iteration",
         plural=True, part="instructions",
     ),
     Metric(
-        "error_ulps", "error", "ulp", "largest error of the gradient, in units of the last place",
-        *_accuracy("ulps"), rank=5,
+        "error_ulps", "error", "ulp", "largest error of the gradient, in units in the last place",
+        *readings.accuracy("ulps"), rank=5,
     ),
     Metric(
         "gradient_error", "error", "relative", "largest relative error of the gradient",
-        *_accuracy("relative_error"), exact=True, budget=Budget(factor=10.0), digits=2, settled=1.0, rank=5,
+        *readings.accuracy("relative_error"), exact=True, budget=Budget(factor=10.0), digits=2, settled=1.0, rank=5,
         csv="relative_error",
     ),
     _once("import", "import", "importing the engine, in a fresh process", ("import",), budget=_ONCE, of_engine=True),
@@ -604,5 +395,5 @@ def numbers(measurement: Measurement, others: Numbers | None = None) -> dict[str
 
 def harness_ns(*measurements: Measurement) -> float | None:
     """What one empty call costs in the typical process: subtracted from every time, but for those of a device."""
-    costs = [sample.harness_ns for m in measurements if not is_on_device(m) for sample in m.samples]
+    costs = [sample.harness_ns for m in measurements if not readings.is_on_device(m) for sample in m.samples]
     return median(costs) if costs else None

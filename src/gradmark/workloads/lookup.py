@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from gradmark.errors import NoSuchWorkloadError, SelectionError, WorkloadError
+from gradmark.workloads.vocabulary import SCALAR_FUNCTIONS, TENSOR_FUNCTIONS
 from gradmark.workloads.workload import Workload
 
 if TYPE_CHECKING:
@@ -136,6 +137,7 @@ def module_of(path: "Path") -> ModuleType:
 
 def where_it_failed(error: BaseException) -> str:
     """The user's own line of a traceback and the error, on one line."""
+    import re
     import traceback
     from pathlib import Path
 
@@ -148,6 +150,10 @@ def where_it_failed(error: BaseException) -> str:
     place = f"{Path(own[-1].filename).name}, line {own[-1].lineno}, `{own[-1].line}`: " if own else ""
     relative = isinstance(error, ImportError) and "relative import" in str(error)
     hint = "; write `from helper import …`: the file's folder is on the path" if relative else ""
+    plain = re.search(r"\b(math|np|numpy)\.(\w+)\(", str(own[-1].line)) if own else None
+    offered = plain is not None and plain[2] in {*SCALAR_FUNCTIONS, *TENSOR_FUNCTIONS}
+    if isinstance(error, TypeError) and plain and offered and "ops." not in str(error):
+        hint = f"; in a workload, write ops.{plain[2]}(…) in place of {plain[1]}.{plain[2]}(…)"
     return f"{place}{type(error).__name__}: {error}{hint}"
 
 

@@ -61,6 +61,31 @@ OPERATIONS: dict[str, Operation] = {
 }
 
 
+# Numbers in the result, where it has not as many as the first operand.
+RESULTS = {
+    **dict.fromkeys(("sum", "mean", "max", "min", "var", "logsumexp", "take_along_axis"), SIDE),
+    **dict.fromkeys(("concatenate", "stack"), 2 * SIDE * SIDE),
+    **dict.fromkeys(("broadcast_to", "outer"), SIDE * SIDE),
+    "split": SIDE * SIDE // 2,
+    "slice": (SIDE - 1) * (SIDE // 2),
+    "pad": (SIDE + 2) ** 2,
+    "softmax_cross_entropy": 1,
+    **dict.fromkeys(("max_pool2d", "avg_pool2d"), math.prod(PLANES) // 4),
+}
+
+
+def moved(operation: str) -> int:
+    """Numbers that a value with its gradient moves if nothing is fused.
+
+    The operation reads its operands and writes its result, its derivative the other way round; the sum over the result
+    reads it, and its derivative writes as many.
+    """
+    shapes, _ = OPERATIONS[operation]
+    operands = sum(math.prod(shape) for shape in shapes if shape != LABELS)
+    result = RESULTS.get(operation, math.prod(shapes[0]))
+    return 2 * result if operation == BASELINE else 2 * (operands + result) + 2 * result
+
+
 def _operands(draw: Any, operation: str) -> list[Any]:
     """Numbers from 0.1 to 0.9, no two alike and none a bound of `clip`: then no kink is near."""
     shapes, _ = OPERATIONS[operation]
@@ -80,6 +105,7 @@ def _operands(draw: Any, operation: str) -> list[Any]:
     stresses="one operation on arrays",
     sizes={"operation": list(OPERATIONS)},
     arrays=_operands,
+    bytes=moved,
 )
 def tensor_operator(ops: Any, *xs: Any, operation: str) -> Any:
     """The sum of an operation's result: each derivative is that of one operation."""

@@ -257,6 +257,8 @@ def _refuse_derivatives(name: str, more: dict[str, Any]) -> None:
 
 
 def workload(
+    _function: None = None,  # of `@workload` without brackets: Python then names the arguments that are missing
+    /,
     *,
     suite: str,
     stresses: str,

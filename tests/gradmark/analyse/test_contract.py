@@ -165,12 +165,12 @@ def test_what_is_missing_has_its_reason():
     fused = changed("poly", samples=lambda m: [sample(total=28.0 * m.operations)], tape=None)
     found = contract(fused, "e")
     assert found[RECORDING].evidence[:2] == [
-        "forward: the engine does not do forward by itself (on 7 of 7 sizes of poly)",
-        "tape: the engine does not say (on 7 of 7 sizes of poly)",
+        "forward: the engine has no separate forward (on 7 of 7 sizes of poly)",
+        "tape: the engine does not report it (on 7 of 7 sizes of poly)",
     ]
     assert found[BACKWARD].verdict == "not measured"
     found = contract(changed("constants", tape=None), "e")
-    assert found[RECORDING].evidence[-1] == "constants: the engine does not say"
+    assert found[RECORDING].evidence[-1] == "constants: the engine does not report it"
 
 
 def test_times_that_the_harness_swallowed_are_no_curve():

@@ -142,7 +142,7 @@ def test_the_size_is_part_of_an_arm():
         (timed("b", SIX, phase="primal"), "total", "w on b has no total: the engine only evaluates"),
         (timed("b", SIX), "allocations", "w on b has no allocs: not measured"),
         (timed("b", SIX, memory=Memory(reason="no memray")), "allocations", "w on b has no allocs: no memray"),
-        (timed("b", SIX), "tape", "w on b has no tape: the engine does not say"),
+        (timed("b", SIX), "tape", "w on b has no tape: the engine does not report it"),
         (timed("c", SIX), "total", "w on b was not measured"),
     ],
 )  # fmt: skip

@@ -48,7 +48,7 @@ def difference(old, new):
         ([1045.0, 1046.0, 1047.0, 1048.0, 1049.0], "no difference", ""),  # all slower, by less than two sessions differ
         ([990.0, 1010.0, 1030.0, 1035.0, 1041.0], "no difference", ""),
         ([900.0, 1005.0, 1015.0, 1025.0, 1035.0], "undecided",
-         "the times differ, but the processes of both runs overlap"),
+         "the times differ, but the processes of the two runs overlap"),
         ([1001.0, 1500.0, 1510.0, 1520.0, 1530.0], "no difference", ""),  # the interval reaches 1
         ([940.0] + [1100.0] * 20, "undecided",
          "the times changed, but most processes did not change with them"),
@@ -141,7 +141,7 @@ def test_three_processes_have_a_range():
 @pytest.mark.parametrize("times", [[4.0, 4.1, 4.2, 4.3], [-1.0, 0.0, 0.1, 0.2]])
 def test_what_is_no_longer_than_the_harness_is_not_judged(times):
     seen = difference(measured([8.0, 8.1, 8.2, 8.3]), measured(times))
-    assert (seen.verdict, seen.reason) == ("undecided", "too short: an empty call is known only to 5 ns")
+    assert (seen.verdict, seen.reason) == ("undecided", "too short: an empty call is only known to within 5 ns")
     # 60 against 64 ns: more than 5 %, and less than what is left of an empty call
     assert difference(measured([60.0, 60.1, 60.2, 60.3]), measured([64.0, 64.1, 64.2, 64.3])).verdict == "no difference"
 

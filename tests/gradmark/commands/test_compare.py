@@ -29,14 +29,15 @@ def measured(workload, factor=1.0, processes=5, allocations=0.0, file=None, engi
 def compared(gradmark, tmp_path):
     """The printed comparison of two lists of measurements."""
 
-    def call(old, new, *options):
-        for name, rows in (("old", old), ("new", new)):
+    def call(old, new, *options, sources=({}, {})):
+        for name, rows, digests in (("old", old, sources[0]), ("new", new, sources[1])):
             run = Run(
                 id=name,
                 started=f"2026-01-0{1 + (name == 'new')}T00:00:00+00:00",
                 environment=HERE,
                 settings=Settings(),
                 measurements=rows,
+                sources=digests,
             )
             runs.save(run, runs.path_of(run, tmp_path))
         called = gradmark("compare", "old", "new", "--store", tmp_path, *options)
@@ -48,9 +49,9 @@ def compared(gradmark, tmp_path):
 
 LEGEND = [
     "Times: fastest block (no pilots).",
-    "The change is their ratio. Slower or faster: it and the typical change of a",
-    "process are beyond 5 % (with fewer than 10 processes, it is beyond 7 %), and",
-    "an exact Mann-Whitney test of all processes has p ≤ 0.05.",
+    "Change: new / old. Slower, faster: the change, and the typical change of a",
+    "process, are beyond 5 % (7 % with fewer than 10 processes), and an exact",
+    "Mann-Whitney test of all processes gives p ≤ 0.05.",
 ]
 
 
@@ -137,6 +138,49 @@ def test_rows_of_one_name_from_two_files_name_the_file(compared):
     assert "f@tapegrad:program of /b.py" in text
 
 
+def test_an_edited_function_is_another_function(compared):
+    rows = [measured("f", file="/there/a.py"), measured("g", file="/there/b.py")]
+    lines = compared(
+        rows, rows, sources=({"/there/a.py": "1", "/there/b.py": "2"}, {"/there/a.py": "9", "/there/b.py": "2"})
+    )
+    assert [line for line in lines if line.startswith("differs")] == [
+        "differs f: /there/a.py was edited in between",
+    ]
+    assert not any(line.startswith("differs") for line in compared(rows, rows))
+
+
+def test_functions_of_one_name_in_two_files_are_told_apart(compared):
+    lines = compared([measured("f", file="/there/a.py")], [measured("f", file="/there/b.py")])
+    assert "differs f: two files, /there/a.py and /there/b.py; not compared" in lines
+    assert [line.split(" ")[0] for line in lines if "@" in line] == ["f@tapegrad:program"] * 2
+    assert "2 not in both" in lines
+
+
+def test_an_edited_engine_is_said(compared):
+    rows = [measured("f", engine="mine:Engine")]
+    lines = compared(rows, rows, sources=({"/there/mine.py": "1"}, {"/there/mine.py": "2"}))
+    assert "differs /there/mine.py was edited in between" in lines
+
+
+def test_without_arguments_the_latest_is_compared_with_the_one_before_it_that_has_some_of_the_same(
+    gradmark, compared, tmp_path
+):
+    def kept(name, started, *rows):
+        run = Run(id=name, started=f"2026-01-0{started}T00:00:00+00:00", environment=HERE, settings=Settings(),
+                  measurements=list(rows))  # fmt: skip
+        runs.save(run, runs.path_of(run, tmp_path))
+
+    kept("20260101", 1, measured("same"))
+    kept("20260102", 2, measured("another"))
+    kept("20260103", 3, measured("same", engine="other"))
+    kept("20260104", 4, measured("same", 2.0))
+    called = gradmark("compare", "--store", tmp_path)
+    assert [line.split()[1] for line in called.out.splitlines()[:2]] == ["20260101", "20260104"]
+    assert called.code == 0
+    called = gradmark("compare", "previous", "20260102", "--store", tmp_path)
+    assert (called.code, "no older run in" in called.err) == (2, True)
+
+
 def test_a_run_is_not_compared_with_itself(gradmark, compared, tmp_path):
     """Seen: `compare latest` found no difference, to nobody's surprise."""
     compared([measured("w")], [measured("w")])
@@ -199,9 +243,9 @@ def test_a_run_that_is_not_there(gradmark, tmp_path):
 @pytest.mark.parametrize(
     ("old_ns", "new_ns", "said"),
     [
-        (10.0, 10.4, "machine 4 % slower in the new run, by its pilots (short fixed work)"),
-        (10.0, 9.2, "machine 8 % faster in the new run, by its pilots (short fixed work)"),
-        (10.0, 10.02, "machine equally fast in both runs, within 0.5 %, by its pilots"),
+        (10.0, 10.4, "machine 4 % slower in the new run, as its pilots (short fixed work) show"),
+        (10.0, 9.2, "machine 8 % faster in the new run, as its pilots (short fixed work) show"),
+        (10.0, 10.02, "machine equally fast in both runs: its pilots agree within 0.5 %"),
         (None, 10.0, "machine not known: the old run lacks pilots"),
         (10.0, None, "machine not known: the new run lacks pilots"),
     ],
@@ -215,10 +259,10 @@ def test_what_the_machine_did(compared, old_ns, new_ns, said):
     assert lines[2] == said
     reason = "    the machine itself was 4 % slower"
     assert (reason in lines) == (new_ns == 10.4)
-    taken_off = "All of that must hold with the machine's own change taken off, too."
+    taken_off = "They must stay so when the machine's own change is taken out."
     assert (taken_off in lines) == ("fixed work" in said)
-    without = " (without pilots: fastest block)" if None in (old_ns, new_ns) else ""
-    assert f"Times: in calm moments, at one clock speed{without}." in lines
+    without = " (no pilots: fastest block)" if None in (old_ns, new_ns) else ""
+    assert f"Times: measured in calm moments, at one clock speed{without}." in lines
     assert max(map(len, lines)) <= 80
 
 

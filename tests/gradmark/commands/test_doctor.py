@@ -59,11 +59,11 @@ def test_a_calm_core():
     ("seen", "advice"),
     [
         (core(50, slow=50), "measure with --full: with more processes, enough of them meet calm moments"),
-        (core(2, slow=98), "measure on another machine, or at another hour"),
+        (core(2, slow=98), "measure on another machine, or at another time"),
         (
             core(40, slow=20, taken=40),
             "close other programs; if there are none, the host takes the core: measure on another machine, or at "
-            "another hour",
+            "another time",
         ),
     ],
 )
@@ -100,7 +100,7 @@ def test_the_calmest_core_has_others_before_it():
 def test_no_core_is_calm():
     found = choice({0: core(1, slow=99), 1: core(2, taken=98)}, usable=[0, 1])
     assert (found.good, found.what) == (False, "best core: none; all are slow or taken")
-    assert found.advice == "measure on another machine, or at another hour"
+    assert found.advice == "measure on another machine, or at another time"
 
 
 @pytest.fixture
@@ -259,7 +259,7 @@ def test_noise_is_seen(processes, cause):
 
 @pytest.mark.parametrize(
     ("processes", "advice"),
-    [(5, "give it more time with --seconds"), (40, "measure on another machine, or at another hour")],
+    [(5, "give it more time with --seconds"), (40, "measure on another machine, or at another time")],
 )
 def test_too_few_calm_processes(processes, advice):
     found = smallest([100.0] * 5, processes, seconds=6.0)

@@ -1,10 +1,14 @@
 """The files that the guide tells its readers to write do what it says."""
 
 import re
+from functools import partial
+from operator import add, mul, pow, sub, truediv
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from gradmark import plain
 from gradmark.store import runs
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide"
@@ -55,6 +59,49 @@ def test_an_engine_from_nothing(statuses):
         ("poly/n=1000", "ok"),
         ("poly/n=10000", "ok"),
     ]
+
+
+@pytest.fixture
+def duals():
+    """The engine from nothing, as its page writes it."""
+    text = (GUIDE / "your-engine.md").read_text()
+    (block,) = re.findall(r"```python\n(# duals\.py\n.*?)```", text, flags=re.DOTALL)
+    names = {}
+    exec(block, names)
+    return SimpleNamespace(**names)
+
+
+NAMES = ("exp", "log", "sqrt", "sin", "cos", "erf")
+OPERATORS = {
+    "neg": lambda ops, x: -x,
+    **{
+        f"{name} {form}": partial(lambda operator, form, ops, x: form_of(form, operator, x), operator, form)
+        for name, operator in {"+": add, "-": sub, "*": mul, "/": truediv, "**": pow}.items()
+        for form in ("x?c", "c?x", "x?x")
+    },
+    "a power of a constant base and of an integer": lambda ops, x: x**2 - x**3 / 2 + 1 / x - 2**x,
+    "a branch": lambda ops, x: x * x if x > 1 else -x,
+    **{name: partial(lambda name, ops, x: getattr(ops, name)(x), name) for name in NAMES},
+}
+
+
+def form_of(form, operator, x):
+    return operator(*{"x?c": (x, 1.7), "c?x": (1.7, x), "x?x": (x, x)}[form])
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_the_numbers_of_an_engine_from_nothing_have_every_operator(duals, name):
+    """A newcomer's function divides, subtracts from a constant and takes powers."""
+    f, at, step = OPERATORS[name], 1.3, 1e-5
+    found = f(duals.OPS, duals.Dual(at, 1.0))
+    above, below = f(plain.floats, at + step), f(plain.floats, at - step)
+    assert found.value == f(plain.floats, at)
+    assert found.slope == pytest.approx((above - below) / (2 * step), rel=1e-8)
+
+
+@pytest.mark.slow
+def test_a_function_of_the_guide_on_an_engine_of_the_guide(statuses):
+    assert statuses("option.py", "-e", "duals:Duals") == [("price", "ok")]
 
 
 @pytest.mark.slow

@@ -20,15 +20,27 @@ def test_workloads(gradmark):
     called = gradmark("list", "workloads")
     lines = called.out.splitlines()
     assert (called.code, lines[0]) == (0, "workloads")
-    assert [line.split()[:2] for line in lines[1:]] == [[w.suite, w.name] for w in available()]
-    assert "  scalar  shared             accumulation at shared values  (k: 4, 8, 16, 32)" in lines
+    suites = [line.strip() for line in lines if line[:4].rstrip() and line.startswith("  ")]
+    assert suites == list(dict.fromkeys(w.suite for w in available()))
+    assert {w.name for w in available()} <= {line.split()[0] for line in lines[1:]}
+    assert "    shared             accumulation at shared values (k: 4, 8, 16, 32)" in lines
 
 
 def test_workloads_have_every_size_that_a_run_has_and_each_once(gradmark):
     """Seen: `n: 8, 32, 128, 512, 1024` while quick runs measure 256, and `gelu, gelu, tanh`."""
-    lines = gradmark("list", "workloads").out.splitlines()
-    assert next(line for line in lines if " matmul " in line).endswith("(n: 8, 32, 128, 256, 512, 1024)")
-    assert "gelu, 'gelu, tanh'," in next(line for line in lines if " tensor_operator " in line)
+    text = " ".join(gradmark("list", "workloads").out.split())
+    assert "matmul arithmetic (BLAS) (n: 8, 32, 128, 256, 512, 1024)" in text
+    assert "square, gelu, 'gelu, tanh', where" in text
+
+
+@pytest.mark.parametrize("what", ["workloads", "published"])
+def test_lists_fit_a_narrow_terminal(gradmark, monkeypatch, what):
+    """Seen: lines of 500 characters, which a terminal breaks inside of words."""
+    monkeypatch.setenv("COLUMNS", "80")
+    words = set(gradmark("list", what).out.split())
+    assert max(len(line) for line in gradmark("list", what).out.splitlines()) <= 80
+    monkeypatch.setenv("COLUMNS", "4000")
+    assert set(gradmark("list", what).out.split()) == words
 
 
 @pytest.fixture
@@ -54,16 +66,16 @@ def test_engines_and_what_they_lack(gradmark):
     """Seen: engines were imported here, so that one of them could end the list."""
     called = gradmark("list", "engines")
     assert called.code == 0
-    title, null, absent, other, harmful = called.out.splitlines()
-    assert title == "engines"
-    assert null.split(maxsplit=1) == ["null", "installed: null computes nothing"]
-    assert absent.split(maxsplit=1)[1].startswith(
-        "missing: engine 'absent' cannot be imported from 'no_such_module:Engine': No"
-    )
-    assert "lacks name, capabilities, prepare" in other
-    assert harmful.split(maxsplit=1)[1].startswith(
-        "broken: engine 'harmful' cannot be asked what it can do (crash): the worker ended without a result (exit code"
-    )
+    names = [line.split(maxsplit=1) for line in called.out.splitlines() if line[:3] == "  " + line[2:3].strip()]
+    assert names == [["null", "installed"], ["absent", "missing"], ["other", "broken"], ["harmful", "broken"]]
+    text = " ".join(called.out.split())
+    assert "null installed null computes nothing" in text
+    assert "absent missing engine 'absent' cannot be imported from 'no_such_module:Engine': No" in text
+    assert "lacks name, capabilities, prepare" in text
+    assert (
+        "harmful broken engine 'harmful' cannot be asked what it can do (crash): the worker ended without a result "
+        "(exit code"
+    ) in text
     assert "engines_for_list" not in sys.modules
 
 
@@ -77,6 +89,17 @@ def test_engines_with_their_derivatives_and_modes(gradmark, monkeypatch):
         "      gradient, vjp (rev); jvp (fwd); hvp (fwd-over-rev); sparse-jacobian,",
         "      sparse-hessian (coloured)",
     ]
+
+
+def test_all_lists_stand_apart(gradmark, monkeypatch):
+    monkeypatch.setattr(discovery, "known", lambda: {"null": discovery.BUILT_IN["null"]})
+    lines = gradmark("list").out.splitlines()
+    assert [line for line in lines if line[:1] not in (" ", "")] == [
+        "workloads",
+        "engines",
+        "runs in .gradmark/runs: none",
+    ]
+    assert lines.count("") == 2
 
 
 def test_no_runs(gradmark):

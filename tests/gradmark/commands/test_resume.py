@@ -172,7 +172,7 @@ def test_a_run_file_of_a_stranger_goes_on_if_it_is_trusted(gradmark, strange, tm
 def test_trust_without_a_run(gradmark):
     called = gradmark("run", "expression", "--trust")
     assert called.code == 2
-    assert "--trust goes with --resume" in called.err
+    assert "--trust only works with --resume" in called.err
 
 
 def test_what_a_file_names_itself_is_no_command():

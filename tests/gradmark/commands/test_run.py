@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gradmark.commands.run import exit_code
+from gradmark.commands.showing import exit_code
 from gradmark.errors import StoreError
 from gradmark.measure import process as workers
 from gradmark.records import Run
@@ -142,7 +142,7 @@ def test_table(gradmark, finished):
         ["expression", "tapegrad"],
     ]
     assert "allocs" not in lines[rule - 1].split()  # nobody counted: the whole column is left out
-    assert "times: in calm moments, at one clock speed; ratios and rates come from them" in lines
+    assert "times: measured in calm moments, at one clock speed" in lines
     assert lines[-1] == f"run file: {finished}"
 
 
@@ -470,7 +470,7 @@ def test_without_memray_the_column_says_why(gradmark, tmp_path, monkeypatch):
     _, run = only_run(".gradmark/runs")
     reason = "memray is not installed (no memray here); pip install memray (Linux and macOS)"
     assert [(m.status, m.memory.reason, m.memory.allocations) for m in run.measurements] == [("ok", reason, None)]
-    assert f"info: no allocs and peak on 1 of 1 row: {reason}. `gradmark doctor` says how" in called.out
+    assert f"info: no allocs and peak on 1 of 1 cell: {reason}. `gradmark doctor` says how" in called.out
 
 
 @pytest.mark.slow

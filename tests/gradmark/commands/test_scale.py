@@ -45,5 +45,5 @@ def test_sizes_in_no_fit_are_named():
     rows = [measured(n) for n in (10, 100, 1000)]
     assert left_out(rows) == []
     assert left_out([never_calm(rows[0]), rows[1], never_calm(rows[2])]) == [
-        "left out, as the machine was never calm: times of n=10, n=1000"
+        "left out (machine never calm): times of n=10, n=1000"
     ]

@@ -39,7 +39,15 @@ def test_many_engines_are_side_by_side_with_the_answers_last(shown):
     answers = text.rstrip().rpartition("\n\n")[2]
     assert [line.split(":")[0] for line in answers.splitlines() if "times as fast" in line][:1] == ["poly/n=1"]
     assert "× fastest" in text
-    assert "null was not ranked: it gives no gradient" in text
+    assert "null was not ranked: it computes no gradient" in text
+
+
+def test_many_engines_have_the_notes_that_their_tables_do_not_show(shown):
+    text = shown(MANY, "table")
+    assert "info: allocations per iteration, at worst: torch 92 (matmul/n=8/dtype=float64), manual 87 " in text
+    assert "info: harness: an empty call takes " in text
+    assert "not available or not reported" in text
+    assert "by hand" not in shown(TWO, "table")
 
 
 def test_two_engines_are_rows_with_the_answers_last(shown):

@@ -26,6 +26,44 @@ def test_a_line_is_one_line(capsys):
     assert capsys.readouterr() == ("a bc \n\n", "err\n")
 
 
+@pytest.fixture
+def width(monkeypatch):
+    """Says how many columns standard output has; None where it is no terminal."""
+
+    def set_to(columns):
+        monkeypatch.delenv("COLUMNS", raising=False)
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: columns is not None)
+        if columns is not None:
+            monkeypatch.setenv("COLUMNS", str(columns))
+
+    return set_to
+
+
+LONG = "new          30 cells are not in the baseline; `gradmark baseline update` adds them: poly/n=10@tapegrad"
+
+
+def test_a_long_line_goes_on_between_words_in_a_terminal_and_stays_whole_in_a_log(capsys, width):
+    """Seen: a terminal broke names and commands in two."""
+    width(60)
+    say(LONG)
+    assert capsys.readouterr().out.splitlines() == [
+        "new          30 cells are not in the baseline;",
+        "             `gradmark baseline update` adds them:",
+        "             poly/n=10@tapegrad",
+    ]
+    width(None)
+    say(LONG)
+    assert capsys.readouterr().out == f"{LONG}\n"
+
+
+def test_tables_in_a_log_have_room(width):
+    """Seen: columns hidden from the log of a CI job, as if it were a narrow terminal."""
+    width(None)
+    assert (terminal.columns(), terminal.console().width) == (120, 120)
+    width(80)
+    assert (terminal.columns(), terminal.console().width) == (80, 80)
+
+
 def test_further_lines_of_an_error_are_indented(capsys):
     say_error("gradmark: it said:\nall is well\n\x1b[2J")
     assert capsys.readouterr().err == "gradmark: it said:\n    all is well\n    \n"

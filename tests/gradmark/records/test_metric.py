@@ -197,7 +197,7 @@ def test_adding_a_metric_is_one_entry(monkeypatch):
     per_kibibyte = Metric(
         "time_per_kib", "per KiB", "time", "total over the tape's size",
         lambda m, known: known["total"].value / (m.tape.saved_bytes / 1024) if m.tape and "total" in known else None,
-        lambda _m, _known: "the engine does not say",
+        lambda _m, _known: "the engine does not report it",
         rank=4, csv="time_per_kib_ns",
     )  # fmt: skip
     monkeypatch.setattr(metric, "REGISTRY", (*REGISTRY, per_kibibyte))
@@ -206,8 +206,8 @@ def test_adding_a_metric_is_one_entry(monkeypatch):
     assert fields_of(FULL)[0]["time_per_kib_ns"] == "1024.0"
     assert document_of(FULL)["rows"][0]["numbers"]["time_per_kib"]["value"] == 1024.0
     without = measurement(sample(total=500.0))
-    assert summarise(without).reasons["time_per_kib"] == "the engine does not say"
-    assert "time_per_kib: the engine does not say" in fields_of(without)[0]["reasons"]
+    assert summarise(without).reasons["time_per_kib"] == "the engine does not report it"
+    assert "time_per_kib: the engine does not report it" in fields_of(without)[0]["reasons"]
 
 
 def test_an_entry_that_was_taken_away_is_not_remembered(monkeypatch):
@@ -236,23 +236,23 @@ def test_what_an_engine_that_only_evaluates_does_not_have():
     }
     assert found["operations_per_s"] == "the workload does not declare its operations"
     assert found["allocations"] == found["peak_bytes"] == "not measured"
-    assert found["tape_instructions"] == "the engine does not say"
+    assert found["tape_instructions"] == "the engine does not report it"
     assert found["error_ulps"] == found["gradient_error"] == "the gradient was not checked"
     assert found["instructions"] == "counted only with --instructions"
     assert found["spread"] == "one process has no spread"
-    assert found["import"] == "no process gave a time"
+    assert found["import"] == "no process produced a time"
 
 
 @pytest.mark.parametrize(
     ("fields", "name", "reason"),
     [
         ({"memory": Memory(reason="memray is not installed")}, "allocations", "memray is not installed"),
-        ({"memory": Memory(allocations=0.0)}, "peak_bytes", "it could not be told"),
+        ({"memory": Memory(allocations=0.0)}, "peak_bytes", "it could not be determined"),
         ({"instructions": Instructions(reason="no valgrind")}, "instructions", "no valgrind"),
-        ({"tape": TapeSize(saved_bytes=8)}, "tape_instructions", "the engine does not say"),
-        ({"samples": []}, "total", "no process gave a time"),
-        ({"samples": []}, "spread", "no process gave a time"),
-        ({"samples": []}, "backward_forward", "no process gave a time"),
+        ({"tape": TapeSize(saved_bytes=8)}, "tape_instructions", "the engine does not report it"),
+        ({"samples": []}, "total", "no process produced a time"),
+        ({"samples": []}, "spread", "no process produced a time"),
+        ({"samples": []}, "backward_forward", "no process produced a time"),
         ({"operations": None}, "operations_per_s", "the workload does not declare its operations"),
         ({"flops": None}, "flops_per_s", "the workload does not declare its flops"),
         ({"samples": [sample(forward=2.0, total=4.0)]}, "operations_per_s",
@@ -261,9 +261,9 @@ def test_what_an_engine_that_only_evaluates_does_not_have():
          "a time is too short: the harness takes as long"),
         ({"samples": [sample(forward=2.0, total=900.0)]}, "gradient_primal",
          "the engine does not evaluate without recording"),
-        ({"samples": [sample(backward=2.0, total=900.0)]}, "forward", "the engine does not do forward by itself"),
+        ({"samples": [sample(backward=2.0, total=900.0)]}, "forward", "the engine has no separate forward"),
         ({"accuracy": Accuracy(reference="d", relative_error=1e-7, tolerance=1e-4)}, "error_ulps",
-         "only scalars have units of the last place"),
+         "only scalars have units in the last place"),
     ],
 )  # fmt: skip
 def test_the_reason_is_the_nearest_cause(fields, name, reason):

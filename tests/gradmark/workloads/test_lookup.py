@@ -53,6 +53,21 @@ def test_an_error_in_compiled_code_shows_the_line_of_the_user():
     assert "`return math.cos(tapegrad.exp(x))`: " in said
 
 
+def test_a_function_of_math_in_a_workload_says_what_to_write():
+    """Seen: a workload's author was told to write tapegrad.sin."""
+    import tapegrad
+
+    def function(x):
+        return math.sin(x)
+
+    with pytest.raises(TypeError) as caught:
+        function(tapegrad.Tape().var(1.0))
+    assert where_it_failed(caught.value).endswith("; in a workload, write ops.sin(…) in place of math.sin(…)")
+    with pytest.raises(TypeError) as caught:
+        math.floor("x")  # no engine has it
+    assert "in a workload" not in where_it_failed(caught.value)
+
+
 def test_an_error_in_a_package_shows_the_line_of_the_user():
     def function():
         return statistics.mean([])

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from gradmark import plain
 from gradmark.engines import discovery
 from gradmark.measure.reference.directional import judge, reference_of
 from gradmark.workloads.operators import BASELINE
-from gradmark.workloads.tensor_operators import LABELS, OPERATIONS, tensor_operator
+from gradmark.workloads.tensor_operators import LABELS, OPERATIONS, moved, tensor_operator
 from gradmark.workloads.vocabulary import TENSOR_FUNCTIONS
 
 # Indexing and slicing are no functions; dropout has no reference; a constant is no operation.
@@ -29,6 +30,14 @@ def test_the_gradient_of_each_is_right(operation, dtype):
     slopes = reference_of(tensor_operator, inputs, params)
     accuracy, words = judge(tensor_operator, inputs, params, session.gradients(), slopes, 1e-9)
     assert accuracy.relative_error <= accuracy.tolerance, words
+
+
+@pytest.mark.parametrize("operation", [name for name in OPERATIONS if name != BASELINE])
+def test_the_bytes_moved_are_those_of_operands_and_result(operation):
+    operands = tensor_operator.draw(0, {"operation": operation})
+    numbers = sum(x.size for x in operands if x.dtype.kind == "f")
+    result = np.size(OPERATIONS[operation][1](plain.arrays, *operands))
+    assert moved(operation) == 2 * numbers + 4 * result
 
 
 def test_operands_are_apart_from_each_other_and_from_kinks():

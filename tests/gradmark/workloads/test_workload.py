@@ -22,6 +22,14 @@ def test_the_decorator_makes_a_workload():
     assert f.count({"n": 1, "m": "a"}) is None
 
 
+def test_without_brackets_the_missing_arguments_are_named():
+    with pytest.raises(TypeError, match="missing 2 required keyword-only arguments: 'suite' and 'stresses'"):
+
+        @workload
+        def f(ops, x):
+            return x
+
+
 def test_inputs_depend_on_seed_name_and_size_only():
     @workload(suite="mine", stresses="x", sizes={"n": [1]}, inputs=lambda draw, n: [draw.random() for _ in range(n)])
     def f(ops, *xs, n):

@@ -74,7 +74,7 @@ def points(function, dtype):
 
 
 def ulps(got, exact, dtype):
-    """The error in units of the last place of the exact result."""
+    """The error in units in the last place of the exact result."""
     kind = np.finfo(dtype)
     exponent = max(mpmath.frexp(exact)[1] - 1, kind.minexp)
     return float(abs(mpmath.mpf(float(got)) - exact) / mpmath.mpf(2) ** (exponent - kind.nmant))

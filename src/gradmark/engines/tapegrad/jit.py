@@ -68,7 +68,11 @@ class TapegradJit:
 
         def size() -> TapeSize:
             report = both.report(*inputs)
-            return TapeSize(instructions=report.operations, saved_bytes=report.temporary_bytes)
+            return TapeSize(
+                instructions=report.operations,
+                saved_bytes=report.temporary_bytes,
+                moved_bytes=report.read_bytes + report.written_bytes,
+            )
 
         return Session(
             primal=forward,

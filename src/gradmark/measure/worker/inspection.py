@@ -16,6 +16,7 @@ from gradmark.measure.job import Expected, Job, Result
 from gradmark.measure.reference.elsewhere import STEPS, expected, others
 from gradmark.measure.reference.exact import NoReferenceError
 from gradmark.measure.worker import device_memory, memory, outside
+from gradmark.measure.worker.calls import calls
 from gradmark.measure.worker.check import check_value, examine, follow, not_finite, wrong
 from gradmark.measure.worker.device.timers import timer_of
 from gradmark.measure.worker.device.work import computed_elsewhere, device_work
@@ -38,6 +39,7 @@ def inspect(job: Job) -> Result:
     flops, moved = workload.work(cell.params, cell.dtype)
     result = Result(
         operations=workload.count(cell.params), flops=flops, bytes=moved, shapes=shapes(prepared),
+        calls=calls(workload, prepared.inputs, cell.params) if workload.kind == "scalar" else {},
         iteration_ns=prepared.iteration_ns(),
         first_call_ns=prepared.once_ns["first_call"] if prepared.can.caches else None, mode=prepared.mode,
     )  # fmt: skip
@@ -80,7 +82,7 @@ def inspect(job: Job) -> Result:
         return prepared.recording(prepared.make())
 
     if timer is not None and prepared.session.device is None:
-        measured = Memory(reason="the engine does not say what it takes of its device's memory")
+        measured = Memory(reason="the engine does not report it what it takes of its device's memory")
     elif prepared.session.device is not None:
         # the sessions that are counted are others: only the device knows when they are done
         wait = prepared.session.synchronize if timer is None else timer.synchronize

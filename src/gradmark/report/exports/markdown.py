@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from gradmark.report.escaping.markdown import text
 from gradmark.report.model.columns import cells, columns, legend
-from gradmark.report.model.multiples import HEADS, LEGEND, Multiples
-from gradmark.report.model.notes import Note
+from gradmark.report.model.multiples import HEADS, Multiples
+from gradmark.report.model.note import Note
 from gradmark.report.model.published import TITLE, BesideAll, listed
 from gradmark.report.model.sides import Comparison
 from gradmark.report.model.suites import Table
@@ -27,7 +27,7 @@ def multiples(table: Multiples, answers: Sequence[str], details: str) -> str:
     for (row, function, texts), best in zip(table.lines, table.best, strict=True):
         shown = [f"**{text(cell)}**" if is_best else text(cell) for cell, is_best in zip(texts, best, strict=True)]
         lines.append([text(row), function, *shown])
-    blocks = [*_list(answers), "\n".join(f"| {' | '.join(line)} |" for line in lines), *_list(LEGEND)]
+    blocks = [*_list(answers), "\n".join(f"| {' | '.join(line)} |" for line in lines), *_list(table.legend)]
     folded = f"<details>\n<summary>All numbers</summary>\n\n{details}\n</details>"
     return "\n\n".join([*blocks, folded]) + "\n"
 
@@ -73,4 +73,4 @@ def side_by_side(comparison: Comparison, notes: Sequence[Note]) -> str:
         if side.engines:
             blocks.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
         blocks += _list(side.remarks)
-    return "\n\n".join([*blocks, *_list(comparison.absent), *_notes(notes)]) + "\n"
+    return "\n\n".join([*blocks, *_list([*comparison.legend, *comparison.absent]), *_notes(notes)]) + "\n"

@@ -13,7 +13,8 @@ from gradmark.records import Run
 from gradmark.report.escaping.html import shown
 from gradmark.report.model import sides
 from gradmark.report.model.columns import cells, columns, legend
-from gradmark.report.model.notes import Note, calmness, notes
+from gradmark.report.model.note import Note, beside_sides
+from gradmark.report.model.notes import notes
 from gradmark.report.model.suites import Table, tables
 
 NUMBER = "text-align: right; white-space: nowrap; padding: 0.1em 0.6em"
@@ -27,9 +28,8 @@ def html(run: Run) -> str:
     all_notes = notes(run, *growth(run), summaries)
     if sides.wanted(run):
         comparison = sides.comparison(run, summaries)
-        warnings = [note for note in all_notes if note.level == "warning" or note in list(calmness(run))]
         parts = [*_answers(comparison.answers), *(part for side in comparison.sides for part in _side(side))]
-        return "\n".join([*parts, *_lines(comparison.absent), *_notes(warnings)])
+        return "\n".join([*parts, *_lines([*comparison.legend, *comparison.absent]), *_notes(beside_sides(all_notes))])
     answers = sides.answers_of(run) if sides.compares(run) else []
     parts = [*_answers(answers), *(part for table in tables(run, summaries) for part in _table(table))]
     return "\n".join([*parts, *_notes(all_notes)])

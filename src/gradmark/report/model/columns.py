@@ -187,11 +187,11 @@ def legend(rows: Sequence[Row], shown: Sequence[Column]) -> list[str]:
     headers = {column.key for column in shown}
     lines = []
     if any(row.time for row in fine):
-        lines.append(f"times: {times_text(fine)}; ratios and rates come from them")
+        lines.append(f"times: {times_text(fine)}")
     if "spread" in headers:
         beyond = f"; unsteady beyond {units.within(UNSTEADY_SPREAD)}" if any(not row.steady for row in fine) else ""
         lines.append(
-            "spread: half the width of the time's interval; at least 95 % with six processes, else the range" + beyond
+            "spread: half the width of the time's interval (95 % from six processes on, else the range)" + beyond
         )
     if any("cold" in row.numbers for row in fine):
         lines.append(

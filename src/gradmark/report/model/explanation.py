@@ -14,17 +14,21 @@ from gradmark.report.model.characters import one_line
 from gradmark.report.model.columns import MISSING, NEVER_CALM
 
 HEADS = ("engine", "function", "total", "× function", "predicted", "per operation", "allocs")
+# Broken so that they fit beside the numbers on any terminal.
 READING = [
-    "A line is one operation, and %2 the value of line %2. Backward starts with an adjoint of 1 in the last line and",
-    "reads upwards: each line adds to the adjoints of its operands; %2' is the adjoint of %2. See docs/guide/tape.md.",
+    "A line is one operation; %2 is the value of line %2. Backward starts with an",
+    "adjoint of 1 in the last line and reads upwards: each line adds to the adjoints",
+    "of its operands. %2' is the adjoint of %2. See docs/guide/tape.md.",
 ]
 PREDICTED = [
-    "predicted: operations of function and derivative, divided by those of the function alone. That is right where",
-    "each takes the same time, and nothing has to be recorded.",
+    "predicted: operations of function and derivative, divided by those of the",
+    "function alone. This holds if every operation takes the same time and nothing",
+    "has to be recorded.",
 ]
-LIVE = (
-    "A product named live_ or both is 0 where one factor is 0, whatever the other is. See docs/reference/operations.md."
-)
+LIVE = [
+    "A product named live_ or both is 0 where one factor is 0, whatever the other",
+    "is. See docs/reference/operations.md.",
+]
 WHERE = {"forward": "forward, which evaluates and records", "backward": "backward"}
 
 
@@ -67,7 +71,7 @@ def _recording(recording: Recording, derivative: DerivativeName) -> Iterator[str
     yield f"Its {derivative}, as operations{' (with the value)' if derivative == USUAL_DERIVATIVE else ''}"
     yield from (f"  {line}" for line in recording.derivative)
     if any("live_" in line or "both" in line for line in recording.derivative):
-        yield LIVE
+        yield from LIVE
 
 
 def operations(explanation: Explanation) -> str:
@@ -120,7 +124,7 @@ def sentences(engine: Departure) -> list[str]:
     if engine.problem:
         return [one_line(engine.problem)]
     if engine.ratio is None:
-        return ["the function alone is not timed, or takes too little time to be a measure"]
+        return ["the function alone was not timed, or is too short to compare with"]
     bound = engine.bound
     word = "" if bound is None else f", {'within' if engine.ratio <= bound else 'above'} theory's bound of {bound:g} ×"
     whole = f"function and derivative take {units.times(engine.ratio)} × the function{word}"

@@ -14,15 +14,14 @@ from gradmark.records.times import HARNESS_ERROR_NS
 from gradmark.report.model.characters import one_line
 from gradmark.report.model.columns import MISSING
 from gradmark.report.model.rows import WORDS, reading_order
-from gradmark.report.model.sides import called, competitors, mark
+from gradmark.report.model.sides import called, competitors, explained, mark
 from gradmark.report.model.words import time_taken
 
 HEADS = ("workload", "function")
-LEGEND = [
+FUNCTION = (
     "function: its fastest evaluation on any of these engines, nothing recorded; then function and derivative of each "
-    "engine, as a multiple of that",
-    "◀ fastest; = tied with the fastest; ? not settled: too few processes",
-]
+    "engine, as a multiple of that"
+)
 
 
 class Multiples(Record, frozen=True, kw_only=True):
@@ -31,6 +30,11 @@ class Multiples(Record, frozen=True, kw_only=True):
     engines: list[str]
     lines: list[tuple[str, str, list[str]]]  # row, function, and a cell for each engine
     best: list[list[bool]]  # which cells are of the fastest engine, or of one tied with it
+
+    @property
+    def legend(self) -> list[str]:
+        """What the columns are, and the marks that are there."""
+        return [FUNCTION, *explained([cell for _, _, cells in self.lines for cell in cells])]
 
 
 def multiples(run: Run) -> Multiples:

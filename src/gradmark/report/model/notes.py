@@ -3,45 +3,35 @@
 In: a run, fits over sizes, suspects. Out: `Note`s, warnings first. What concerns many rows is said once.
 """
 
-import shlex
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal
+from collections.abc import Iterator, Sequence
 
 from gradmark import units
-from gradmark.analyse.calm import machine
 from gradmark.analyse.growth import Curves
 from gradmark.analyse.summary import UNSTEADY_SPREAD
 from gradmark.analyse.suspects import Suspect
 from gradmark.analyse.suspects import sentence as suspected
-from gradmark.records import Code, Machine, Record, Run, Settings, Status, Summary
+from gradmark.records import Code, Run, Settings, Status, Summary
 from gradmark.records.derivative import FACTS, USUAL_DERIVATIVE
 from gradmark.records.measurement import LACKING
-from gradmark.records.metric import REGISTRY, harness_ns, metric
+from gradmark.records.metric import REGISTRY, metric
 from gradmark.report.model.characters import listed, one_line, plural, some
+from gradmark.report.model.circumstances import circumstances
+from gradmark.report.model.note import Note, info, quoted, warning
 from gradmark.report.model.rows import WORDS, Row, lacking, rows
-from gradmark.report.model.words import LOOK, SELF_TIMED, sentence
+from gradmark.report.model.words import LOOK, sentence
 
 # A gradient that sums a thousand rounded terms can be off by about as many units; beyond that digits are being lost.
 ULPS_LIMIT = 1000
 # Less than a byte per iteration is a cache that grew once during the pass, not something that every iteration leaves.
 LEAK_LIMIT_BYTES = 1.0
-# So much of the time a machine is calm that nobody need think of it, and so little that few blocks are left.
-CALM_ENOUGH, HARDLY_CALM = 0.995, 0.2
-# By how much a run's clock must differ from the usual one to be worth a word: rows repeat within as much at best.
-CLOCK_WORTH_A_WORD = 0.01
 # Verdicts that many rows on a device share: said of the row with the largest ratio of these times.
 GRADES = {Code.LAUNCH_BOUND: ("host_ns", "hot_ns"), Code.CACHE_FLATTERED: ("cold_ns", "hot_ns")}
+# So many engines that allocate have a sentence each; of more, so many are named in one.
+ENGINES_APART, ENGINES_NAMED = 2, 4
 # A variant of an engine is named after it; nothing else says that they belong together.
 FRESH = ":fresh"
 # The engines that evaluate a function of each kind on plain numbers.
 PLAIN = {"scalar": "python-floats", "tensor": "numpy"}
-
-
-class Note(Record, frozen=True, kw_only=True):
-    """One sentence or two under the tables."""
-
-    level: Literal["warning", "info"]
-    text: str
 
 
 def notes(
@@ -53,10 +43,11 @@ def notes(
     """All notes of a run. `summaries` spare making them again."""
     shown = rows(run, summaries)
     fine = [row for row in shown if row.status == "ok"]
+    timed = [row for row in fine if row.time is not None]
     every_note = [
         *_failures(shown, run.settings),
-        *_never_calm(fine),
-        *_unsteady(fine),
+        *_never_calm(timed),
+        *_unsteady(timed),
         *_growth(curves, suspects),
         *_inaccurate(fine),
         *_leaks(fine),
@@ -65,23 +56,9 @@ def notes(
         *_uncounted(fine),
         *_other_warnings(shown),
         *unfinished(run),
-        *calmness(run),
-        *_machines(run),
-        *_devices(run),
-        *_self_timed(fine),
-        *_transcripts(run),
-        *_workers(run),
-        *_harness(run),
+        *circumstances(run, fine),
     ]
     return sorted(every_note, key=lambda note: note.level == "info")
-
-
-def _warning(text: str) -> Note:
-    return Note(level="warning", text=text)
-
-
-def _info(text: str) -> Note:
-    return Note(level="info", text=text)
 
 
 def _command(row: Row, *options: str) -> str:
@@ -97,15 +74,11 @@ def _beside(row: Row, engine: str) -> str:
 def _measuring(row: Row, name: str, *options: str) -> str:
     """The command that measures a row by name; a user's workload is in a file."""
     selected = f"{row.cell.file}:{name}" if row.cell.file else name
-    return f"`{_quoted(['gradmark', 'run', selected, '-e', row.cell.engine, *options])}`"
+    return f"`{quoted(['gradmark', 'run', selected, '-e', row.cell.engine, *options])}`"
 
 
 def _ops(row: Row) -> str:
-    return f"`{_quoted(['gradmark', 'ops', '-e', row.cell.engine])}`"
-
-
-def _quoted(words: Iterable[str]) -> str:
-    return " ".join(shlex.quote(one_line(word)) for word in words)
+    return f"`{quoted(['gradmark', 'ops', '-e', row.cell.engine])}`"
 
 
 def _failures(shown: list[Row], settings: Settings) -> Iterator[Note]:
@@ -121,8 +94,8 @@ def _failures(shown: list[Row], settings: Settings) -> Iterator[Note]:
         what = f"{WORDS[status]}{where}: {some(list(dict.fromkeys(row.workload for row in members)))}"
         # Messages come from anywhere; a sentence of ours follows.
         bracketed = f" ({message.rstrip('.')})" if message else ""
-        note = _info if status in LACKING else _warning
-        yield note(f"{what}{bracketed}. {_after_failure(members[0], settings)}".rstrip())
+        text = f"{what}{bracketed}. {_after_failure(members[0], settings)}".rstrip()
+        yield Note(level="info", text=text, in_sides=True) if status in LACKING else warning(text)
 
 
 def _after_failure(row: Row, settings: Settings) -> str:
@@ -132,7 +105,7 @@ def _after_failure(row: Row, settings: Settings) -> str:
         case "invalid":
             return "No engine was timed on it. Change the function or its inputs."
         case "untimed-work":
-            return "It was not timed. Do all work inside the timed calls, on the inputs of that moment."
+            return "It was not timed. Do all work inside the timed calls, on the current inputs."
         case "wrong-value":
             return f"It was not timed. Compare with plain numbers: {_beside(row, PLAIN[row.cell.kind])}."
         case "wrong-gradient":
@@ -141,34 +114,35 @@ def _after_failure(row: Row, settings: Settings) -> str:
             return "It will be measured once the smaller size passes."
         case "timeout":
             more = _command(row, "--timeout", f"{2 * settings.timeout_s:g}")
-            return f"Look for a hang, or allow more: {more}."
+            return f"Look for a hang, or allow more time: {more}."
         case "out-of-memory":
             more = _command(row, "--memory-limit", f"{2 * settings.memory_limit_bytes / 2**30:g}")
-            return f"Allow more: {more}."
+            return f"Allow more memory: {more}."
         case _:
             return f"Run it alone: {_command(row)}; `--format json` shows the whole message."
 
 
-def _never_calm(fine: list[Row]) -> Iterator[Note]:
-    rows_in_doubt = [row.place for row in fine if not row.calm]
+def _never_calm(timed: list[Row]) -> Iterator[Note]:
+    rows_in_doubt = [row.place for row in timed if not row.calm]
     if rows_in_doubt:
-        yield _warning(
-            f"never calm: {plural(len(rows_in_doubt), 'row')} of {len(fine)}: {some(rows_in_doubt)}. The machine was "
-            "slow throughout: these times, marked ?, decide nothing. Measure again when the machine is less busy; "
+        yield warning(
+            f"never calm: {len(rows_in_doubt)} of {plural(len(timed), 'time')}: {some(rows_in_doubt)}. The machine was "
+            "slow throughout, so these times, marked ?, decide nothing. Measure again when it is less busy; "
             f"{LOOK}."
         )
 
 
-def _unsteady(fine: list[Row]) -> Iterator[Note]:
+def _unsteady(timed: list[Row]) -> Iterator[Note]:
     unsteady = sorted(
-        (row for row in fine if row.calm and not row.steady), key=lambda row: -(row.value("spread") or 0.0)
+        (row for row in timed if row.calm and not row.steady), key=lambda row: -(row.value("spread") or 0.0)
     )
     if unsteady:
         names = [f"{row.place} {units.within(row.value('spread') or 0.0)}" for row in unsteady]
-        yield _warning(
-            f"unsteady: the interval of {plural(len(unsteady), 'row')} of {len(fine)} is wider than "
-            f"{units.within(UNSTEADY_SPREAD)}: {some(names)}. Close other programs, see what `gradmark doctor` says of "
-            "this machine, and measure again with `--full`, which uses more processes."
+        have = "has" if len(unsteady) == 1 else "have"
+        yield warning(
+            f"unsteady: {len(unsteady)} of {plural(len(timed), 'time')} {have} an interval wider than "
+            f"{units.within(UNSTEADY_SPREAD)}: {some(names)}. Close other programs, ask `gradmark doctor` about this "
+            "machine, and measure again with `--full`, which uses more processes."
         )
 
 
@@ -183,12 +157,12 @@ def _growth(curves: Sequence[Curves], suspects: Sequence[Suspect]) -> Iterator[N
             cell = family.cell
             selected = f"{cell.file}:{cell.workload}" if cell.file else cell.workload
             derivative = [] if cell.derivative == USUAL_DERIVATIVE else ["-d", cell.derivative]
-            command = f"`{_quoted(['gradmark', 'scale', selected, *derivative, '-e', cell.engine])}`"
-            yield _warning(
+            command = f"`{quoted(['gradmark', 'scale', selected, *derivative, '-e', cell.engine])}`"
+            yield warning(
                 f"{one_line(family.name)} grows faster than linearly: {', '.join(steep)}. {command} shows the sweep."
             )
     for suspect in suspects:
-        yield _warning(one_line(suspected(suspect)))
+        yield warning(one_line(suspected(suspect)))
 
 
 def _inaccurate(fine: list[Row]) -> Iterator[Note]:
@@ -196,8 +170,8 @@ def _inaccurate(fine: list[Row]) -> Iterator[Note]:
         ulps = row.value("error_ulps")
         # "not within", not "beyond": an error that is not a number is not accurate either.
         if ulps is not None and not ulps <= ULPS_LIMIT:
-            yield _warning(
-                f"inaccurate: the {row.cell.derivative} of {row.place} is off by {units.count(ulps)} units of the last "
+            yield warning(
+                f"inaccurate: the {row.cell.derivative} of {row.place} is off by {units.count(ulps)} units in the last "
                 f"place, though within the engine's tolerance. {_ops(row)} shows the error of each operator."
             )
 
@@ -213,22 +187,46 @@ def _leaks(fine: list[Row]) -> Iterator[Note]:
             worst = max(leaking, key=lambda row: row.value("leaked_bytes") or 0.0)
             kept = units.size(worst.value("leaked_bytes") or 0.0)
             where = worst.place if len(leaking) == 1 else f"{engine} on {len(leaking)} of {len(counted)} rows"
-            yield _warning(
+            yield warning(
                 f"leak: {where} keeps memory after each iteration; worst: {kept} on {worst.workload}. "
-                f"See whether it goes on: {_command(worst)} with `--full`."
+                f"{_command(worst, '--full')} shows whether it continues."
             )
 
 
 def _allocations(fine: list[Row]) -> Iterator[Note]:
-    for engine, counted in _by_engine([row for row in fine if "allocations" in row.numbers]):
-        worst = max(counted, key=lambda row: row.value("allocations") or 0.0)
-        allocating = sum((row.value("allocations") or 0.0) > 0 for row in counted)
-        if allocating:
-            yield _info(
-                f"{engine} allocates on {allocating} of {plural(len(counted), 'row')}; worst: "
-                f"{units.count(worst.value('allocations') or 0.0)} per iteration on {worst.workload}. "
-                f"{_ops(worst)} shows which operators allocate."
+    """Who allocates, where most; many engines share a sentence, the worst first."""
+    counted = _by_engine([row for row in fine if "allocations" in row.numbers])
+    allocating = {
+        engine: found for engine, members in counted if (found := [row for row in members if _allocates(row) > 0])
+    }
+    worst = {engine: max(members, key=_allocates) for engine, members in allocating.items()}
+    rows_of = dict(counted)
+    if len(worst) <= ENGINES_APART:
+        for engine, row in worst.items():
+            several = len(rows_of[engine]) > 1
+            count, where = units.count(_allocates(row)), f"per iteration on {row.workload}"
+            what = (
+                f"allocates on {len(allocating[engine])} of {len(rows_of[engine])} rows; worst: {count} {where}"
+                if several
+                else f"makes {count} allocation{'' if count == '1' else 's'} {where}"
             )
+            yield info(f"{engine} {what}. {_ops(row)} shows which operators allocate.")
+        return
+    ordered = sorted(worst, key=lambda engine: -_allocates(worst[engine]))
+    workloads = {row.workload for row in fine}
+    parts = [
+        f"{engine} {units.count(_allocates(worst[engine]))}" + f" ({worst[engine].workload})" * (len(workloads) > 1)
+        for engine in ordered
+    ]
+    none = f" None: {listed(free)}." if (free := [engine for engine in rows_of if engine not in worst]) else ""
+    yield info(
+        f"allocations per iteration, at worst: {some(parts, ENGINES_NAMED)}.{none} {_ops(worst[ordered[0]])} shows "
+        "which operators allocate."
+    )
+
+
+def _allocates(row: Row) -> float:
+    return row.value("allocations") or 0.0
 
 
 def _reuse(fine: list[Row]) -> Iterator[Note]:
@@ -247,7 +245,7 @@ def _reuse(fine: list[Row]) -> Iterator[Note]:
         ours, theirs = row.value("allocations"), fresh.value("allocations")
         if ours is not None and theirs is not None:
             text += f"; allocations {units.count(ours)} and {units.count(theirs)}"
-        yield _info(f"{text}. `gradmark hypothesis` tests such claims.")
+        yield Note(level="info", text=f"{text}. `gradmark hypothesis` tests such claims.", in_sides=True)
 
 
 def _uncounted(fine: list[Row]) -> Iterator[Note]:
@@ -258,29 +256,29 @@ def _uncounted(fine: list[Row]) -> Iterator[Note]:
         titles = [entry.title for entry in counted if entry.rank is not None and kinds & set(entry.kinds)]
         reasons = [row.reasons.get(counted[0].name, "") for row in fine if part in row.lacks_tool]
         for reason in dict.fromkeys(reasons):
-            where = f"{reasons.count(reason)} of {plural(len(fine), 'row')}"
-            yield _info(f"no {listed(titles)} on {where}: {reason}. `gradmark doctor` says how to get them.")
+            where = f"{reasons.count(reason)} of {plural(len(fine), 'cell')}"
+            yield info(f"no {listed(titles)} on {where}: {reason}. `gradmark doctor` says how to get them.")
 
 
 def _other_warnings(shown: list[Row]) -> Iterator[Note]:
     places: dict[str, list[str]] = {}
     graded: dict[Code, list[tuple[float, Row, str]]] = {}
     for row in shown:
-        for warning in row.warnings:
-            if warning.code in (Code.UNSTEADY, Code.NEVER_CALM):  # said above, once for all rows
+        for seen in row.warnings:
+            if seen.code in (Code.UNSTEADY, Code.NEVER_CALM):  # said above, once for all rows
                 continue
-            text = one_line(sentence(warning))
-            if warning.code in GRADES:
-                longer, shorter = (warning.numbers[name] for name in GRADES[warning.code])
-                graded.setdefault(warning.code, []).append((longer / shorter, row, text))
+            text = one_line(sentence(seen))
+            if seen.code in GRADES:
+                longer, shorter = (seen.numbers[name] for name in GRADES[seen.code])
+                graded.setdefault(seen.code, []).append((longer / shorter, row, text))
             else:
                 places.setdefault(text, []).append(row.place)
     for text, where in places.items():
-        yield _warning(f"{some(where)}: {text}")
+        yield warning(f"{some(where)}: {text}")
     for members in graded.values():
         worst, *others = [(row.place, text) for _, row, text in sorted(members, key=lambda one: -one[0])]
         rest = f" The same of {plural(len(others), 'row')}: {some([place for place, _ in others])}." if others else ""
-        yield _warning(f"{worst[0]}: {worst[1]}{rest}")
+        yield warning(f"{worst[0]}: {worst[1]}{rest}")
 
 
 def unfinished(run: Run) -> Iterator[Note]:
@@ -293,7 +291,7 @@ def unfinished(run: Run) -> Iterator[Note]:
         if c.id not in known or (c.id in samples_of and samples_of[c.id] < run.settings.processes_of(c))
     ]
     if missing and not run.finished:
-        command = f"`{_quoted(['gradmark', run.verb, '--resume', run.id])}`"
+        command = f"`{quoted(['gradmark', run.verb, '--resume', run.id])}`"
         unseen = sum(cell.id not in known for cell in missing)
         untimed = sum(samples_of.get(cell.id) == 0 for cell in missing)
         parts = [
@@ -305,110 +303,6 @@ def unfinished(run: Run) -> Iterator[Note]:
             )
             if count
         ]
-        yield _warning(
-            f"unfinished: of {plural(len(run.planned), 'row')}, {listed(parts)}. {command} continues the run."
-        )
-
-
-def calmness(run: Run) -> Iterator[Note]:
-    """How calm the machine was, in one sentence or two; nothing if nothing was timed."""
-    watched = machine(run.measurements)
-    if watched.calm is None:
-        if any(m.samples for m in run.measurements):
-            yield _info(
-                "machine: an older version made this run, without pilots; all blocks count as calm, at any clock speed."
-            )
-        return
-    clock = _clock(watched)
-    if watched.calm >= CALM_ENOUGH:
-        yield _info(f"machine: calm all the time.{clock}")
-        return
-    slow = f"; when slow, work took {watched.slowness:.1f} times as long" if watched.slowness else ""
-    share = f"for {100 * watched.calm:.0f} % of the measuring time{slow}. Times come from calm blocks"
-    if watched.calm >= HARDLY_CALM:
-        yield _info(f"machine: calm {share}.{clock}")
-    else:
-        yield _warning(
-            f"machine: calm only {share}, and few blocks were calm. Close other programs, or measure again later; "
-            f"{LOOK}.{clock}"
-        )
-
-
-def _clock(watched: Machine) -> str:
-    """A sentence if the run's own clock was not the one at which its times are stated."""
-    if (
-        watched.own_ns is None
-        or watched.core_ns is None
-        or abs(watched.core_ns / watched.own_ns - 1.0) < CLOCK_WORTH_A_WORD
-    ):
-        return ""
-    percent = 100 * (watched.core_ns / watched.own_ns - 1.0)
-    speed = f"{abs(percent):.0f} % {'faster' if percent > 0 else 'slower'}"
-    return f" Its clock was {speed} than usual; times are stated at its usual clock."
-
-
-def _machines(run: Run) -> Iterator[Note]:
-    """Which machines of a fleet took part, and which rows went from one to another."""
-    if not run.machines:
-        return
-    names = [machine.instance for machine in run.machines]
-    yield _info(f"fleet: measured on {plural(len(names), 'machine')} of one class: {some(names)}; each row on one.")
-    moved = [m.cell.row for m in run.measurements if len({sample.machine for sample in m.samples}) > 1]
-    if moved:
-        yield _warning(
-            f"moved: {some(list(dict.fromkeys(moved)))}. The machine was lost, and another one of its class measured "
-            "the rest. Within a round, all engines of a row ran on the same machine: ratios hold, times mix two "
-            "machines."
-        )
-
-
-def _devices(run: Run) -> Iterator[Note]:
-    """Whose memory it is, where it is not the host's."""
-    engines = dict.fromkeys(m.cell.engine for m in run.measurements if m.memory is not None and m.memory.of_device)
-    if engines:
-        whose = "its device" if len(engines) == 1 else "their devices"
-        yield _info(
-            f"device: memory and allocations of {some(list(engines))} are those of {whose}, by the engine's own "
-            "counters; what the host allocates is not included."
-        )
-
-
-def _self_timed(fine: list[Row]) -> Iterator[Note]:
-    """Whose word is taken for a time."""
-    engines = dict.fromkeys(row.engine for row in fine if row.time is not None and row.time.how == "self-timed")
-    if engines:
-        yield _info(
-            f"self-timed: the times of {some(list(engines))}, marked {SELF_TIMED}, are those that it reports of its "
-            "own runs; its gradients were checked here. The first run of each message is left out, and the first of "
-            "all is in its first call. Its memory, and what it does between runs, are not counted."
-        )
-
-
-def _transcripts(run: Run) -> Iterator[Note]:
-    """Where to read what was said to a program that failed."""
-    failed = [m.cell for m in run.measurements if m.transcript]
-    if failed:
-        names = dict.fromkeys(f"{one_line(cell.row)} on {one_line(cell.engine)}" for cell in failed)
-        yield _info(
-            f"transcript: the messages exchanged before {some(list(names))} failed are in the run file; the page of "
-            f"`{_quoted(['gradmark', 'report', run.id])}` shows it."
-        )
-
-
-def _workers(run: Run) -> Iterator[Note]:
-    """What is not measured for each process by itself, because compilers of many engines would take too long."""
-    if run.settings.shared_cache and any(m.samples for m in run.measurements):
-        yield _info(
-            "workers: later processes of an engine reused what its first process compiled, so its first call is "
-            "that of its first process. With `--full` or fewer engines, every process compiles for itself."
-        )
-
-
-def _harness(run: Run) -> Iterator[Note]:
-    """What the harness itself costs, because it is not in the numbers."""
-    cost = harness_ns(*run.measurements)
-    if cost is not None:
-        yield _info(
-            f"harness: an empty call takes {units.time(cost)} here. This is subtracted from each call, "
-            "accurate to 5 ns."
+        yield warning(
+            f"unfinished: of {plural(len(run.planned), 'cell')}, {listed(parts)}. {command} continues the run."
         )

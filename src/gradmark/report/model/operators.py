@@ -16,6 +16,8 @@ NOTES = {
     "scalar": "Each number is what one call adds to a loop of 50 additions; errors are those of its derivative.",
     "tensor": "Each number is what one call adds to the sum of 64×64 numbers; errors are those of its derivative.",
 }
+COUNTED = "moved: bytes read and written by value and gradient, as the compiler counts them."
+DECLARED = "moved: bytes that value and gradient must read and write if no operations are fused."
 IN_DOUBT = f"{NEVER_CALM}: the machine was never calm while it was timed; measure again."
 
 
@@ -75,6 +77,7 @@ def operator_table(
         **times,
         "allocs": ("count", lambda o: o.allocations),
         "saved": ("bytes", lambda o: o.saved_bytes),
+        **({"moved": ("bytes", lambda o: o.moved_bytes)} if any(o.moved_bytes is not None for o in rows) else {}),
         "error": ("relative" if dtype else "ulp", lambda o: o.error),
     }
 
@@ -96,5 +99,18 @@ def operator_table(
         engine=one_line(engine),
         heads=list(numbers),
         lines=[line(operation) for operation in rows],
-        note=NOTES["tensor" if dtype else "scalar"] + ("" if all(o.calm for o in rows) else f" {IN_DOUBT}"),
+        note=" ".join(
+            [
+                NOTES["tensor" if dtype else "scalar"],
+                *_of_moved(rows),
+                *([] if all(o.calm for o in rows) else [IN_DOUBT]),
+            ]
+        ),
     )
+
+
+def _of_moved(rows: Sequence[Operation]) -> list[str]:
+    """Where the bytes moved come from, if there are any."""
+    if all(operation.moved_bytes is None for operation in rows):
+        return []
+    return [COUNTED if any(operation.moved_is_counted for operation in rows) else DECLARED]

@@ -55,10 +55,11 @@ def overview(
     contest = sides.contested(run, standings)
     names = {name: pair for pair, name in sides.competitors(run).items()}
     own = own_engine(run)
+    functions = [row for row in rows if "operation" not in row.cell.params] or rows
     lines = []
     for tally in contest.tallies:
         engine, device = names[tally.engine]
-        members = [row for row in rows if (row.cell.engine, row.cell.device) == (engine, device)]
+        members = [row for row in functions if (row.cell.engine, row.cell.device) == (engine, device)]
         judged = [p for p in promises if p.engine == engine]
         lines.append(
             Line(
@@ -91,7 +92,9 @@ def is_own(engine: str, own: str) -> bool:
 
 def sentence(contest: Contest, rows: Sequence[Row]) -> str:
     """Who is fastest, how often; ties; how many times are unsteady."""
-    return " ".join(filter(None, [_winners(contest), _unsteady(rows)]))
+    return " ".join(
+        filter(None, [_winners(contest), _unsteady(rows, ", one per row and engine," * bool(contest.contested))])
+    )
 
 
 def _winners(contest: Contest) -> str:
@@ -116,22 +119,20 @@ def _winners(contest: Contest) -> str:
     return "; ".join([listed(parts) if winners else none, *([listed(open_)] if open_ else [])]) + "."
 
 
-def _unsteady(rows: Sequence[Row]) -> str:
+def _unsteady(rows: Sequence[Row], each: str) -> str:
+    """How far to trust the times; `each` says what there is one of, where the winners are counted by another total."""
     timed = [row for row in rows if row.status == "ok" and row.time is not None]
     doubtful = sum(row.calm and not row.steady for row in timed)
     never = sum(not row.calm for row in timed)
     if len(timed) < 2:
         return f"The time is {'never calm' if never else 'unsteady' if doubtful else 'steady'}." if timed else ""
-    text = (
-        f"{doubtful} of {plural(len(timed), 'time')} unsteady"
-        if doubtful
-        else f"All {plural(len(timed), 'time')} are steady"
-    )
-    if never and not doubtful:
-        text = f"{never} of {plural(len(timed), 'time')} never calm"
-    elif never:
-        text += f", {never} never calm"
-    return f"{text}."
+    if not doubtful and not never:
+        return f"All {plural(len(timed), 'time')}{each} are steady."
+    parts = [
+        *([f"{doubtful} {'is' if doubtful == 1 else 'are'} unsteady"] if doubtful else []),
+        *([f"{never} {'was' if never == 1 else 'were'} never calm"] if never else []),
+    ]
+    return f"Of {plural(len(timed), 'time')}{each or ','} {listed(parts)}."
 
 
 def note(contest: Contest) -> str:
@@ -165,9 +166,10 @@ def _allocation_free(rows: Sequence[Row]) -> str:
 
 
 def _contract(promises: Sequence[Verdict]) -> str:
-    """Promises kept, of all that were judged: `3 of 4`."""
+    """Promises kept, of all that there are: `3 of 4`."""
     judged = [p for p in promises if p.verdict != "not measured"]
     if not judged:
         return "not measured"
     kept = sum(p.verdict == "kept" for p in judged)
-    return f"{kept} of {len(judged)}"
+    rest = len(promises) - len(judged)
+    return f"{kept} of {len(promises)}" + (f" ({rest} not measured)" if rest else "")

@@ -20,8 +20,8 @@ SUITE = "literature"
 # Either is total by primal, of gradients and of other derivatives.
 RATIOS = ("gradient_primal", "derivative_primal")
 PLAIN = (
-    "here: a function of numbers is plain Python, which takes as long as to record it; its ratio says little beside "
-    "those of compiled ones"
+    "here: functions of numbers are plain Python, which takes as long as recording them; their ratios say little "
+    "beside those of compiled functions"
 )
 TITLE = "published beside measured: time of the derivative ÷ time of the function"
 

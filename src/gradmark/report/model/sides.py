@@ -16,7 +16,7 @@ from gradmark.records import Measurement, Record, Run, Settings, Summary
 from gradmark.records.derivative import USUAL_DERIVATIVE
 from gradmark.report.model.answers import answers
 from gradmark.report.model.characters import listed, one_line, plural
-from gradmark.report.model.columns import MISSING, NEVER_CALM, cells, columns
+from gradmark.report.model.columns import DERIVED, MISSING, NEVER_CALM, cells, columns
 from gradmark.report.model.rows import WORDS, Row, lacking, reading_order, row
 from gradmark.report.model.words import SELF_TIMED, TIMES, time_taken
 
@@ -27,13 +27,14 @@ MEAN = "mean × fastest"
 FASTEST, TIED, UNSETTLED = "◀", "=", NEVER_CALM
 # A first call that takes as long as so many others is worth a sentence.
 SLOW_START = 1000
-LEGEND = [
-    f"{FASTEST} fastest; {TIED} tied with the fastest; {UNSETTLED} not settled: too few processes",
-    f"times: {TIMES}; ~ computed as total − the other part; {SELF_TIMED} self-timed: as reported by the tool itself",
-    "× by hand: against `manual`, whose derivatives are written by hand",
-    "n/a: not available or not reported; `--format csv` gives the reason for each",
-    "● Pareto-optimal: no other engine is at least as good in time, peak memory and digits and better in one",
-]
+BY_HAND = "× by hand"
+PARETO = "●"
+# What a mark at the end of a cell means.
+MARKS = {
+    FASTEST: f"{FASTEST} fastest",
+    TIED: f"{TIED} tied with the fastest",
+    UNSETTLED: f"{UNSETTLED} not settled: too few processes, or the machine was never calm",
+}
 
 
 Named = TypeVar("Named", Measurement, Summary)
@@ -54,6 +55,7 @@ class Comparison(Record, frozen=True, kw_only=True):
 
     sides: list[Side]
     answers: list[str]
+    legend: list[str] = []  # of what is in the sides, and of nothing else
     absent: list[str] = []  # engines that ran nothing, with the reason
 
 
@@ -67,10 +69,14 @@ def compares(run: Run) -> bool:
     return _most_rows_have(run, 2)
 
 
+def competing(measurements: Sequence[Measurement]) -> list[Measurement]:
+    """Without operators, if there is anything else: they have tables of their own, and nobody chooses by them."""
+    functions = [m for m in measurements if "operation" not in m.cell.params]
+    return functions or list(measurements)
+
+
 def _most_rows_have(run: Run, engines: int) -> bool:
-    # Operators are measured for one engine at a time: beside a comparison they do not make it less of one.
-    compared = [m for m in run.measurements if "operation" not in m.cell.params]
-    rows = rows_of(compared or run.measurements).values()
+    rows = rows_of(competing(run.measurements)).values()
     return 2 * sum(len({m.cell.engine for m in members}) >= engines for members in rows) > len(rows)
 
 
@@ -93,17 +99,55 @@ def comparison(run: Run, summaries: Sequence[Summary] | None = None) -> Comparis
     }
     tables = [_side(task, [rows[m.cell.id] for m in group], standing[task]) for task, group in groups.items()]
     shown = {task: standing[task] for task in groups}
-    overview = [_overview(groups, shown)] if len(shown) > 1 else []
-    summary = [_summary(present, shown, run.settings)] if present else []
+    # Of one row there is nothing to sum up: its own table has it all.
+    over_all = [_overview(groups, shown), _summary(present, shown)] if len(shown) > 1 else []
+    sides = [*tables, *over_all]
     absentees = [rows[member.cell.id] for member in members if member.cell.engine not in ranked]
-    return Comparison(sides=[*tables, *overview, *summary], answers=answers(shown), absent=_absent(absentees))
+    return Comparison(
+        sides=sides,
+        answers=answers(shown),
+        legend=[*legend(sides), _conditions(run.settings)] if sides else [],
+        absent=_absent(absentees),
+    )
+
+
+def legend(sides: Sequence[Side]) -> list[str]:
+    """What the marks and words in these tables mean, each that is there."""
+    texts = [text for side in sides for _, line in side.lines for text in line]
+    lines = explained(texts)
+    if any(label == BY_HAND for side in sides for label, _ in side.lines):
+        lines.append(f"{BY_HAND}: against `manual`, whose derivatives are written by hand")
+    if MISSING in texts:
+        lines.append(f"{MISSING}: not available or not reported; `--format csv` gives the reason for each")
+    if PARETO in texts:
+        lines.append(
+            f"{PARETO} Pareto-optimal: no other engine is at least as good in time, peak memory and digits and better "
+            "in one"
+        )
+    return lines
+
+
+def explained(texts: Sequence[str]) -> list[str]:
+    """What the marks of standings and times in these cells mean."""
+    marks = [words for sign, words in MARKS.items() if any(text.endswith(sign) for text in texts)]
+    of_times = [
+        f"times: {TIMES}",
+        *([f"{DERIVED} computed as total − the other part"] if any(DERIVED in text for text in texts) else []),
+        *([f"{SELF_TIMED} self-timed: as reported by the tool itself"] if any(SELF_TIMED in t for t in texts) else []),
+    ]
+    return [line for line in ("; ".join(marks), "; ".join(of_times)) if line]
+
+
+def _conditions(settings: Settings) -> str:
+    """Under which conditions all engines ran."""
+    return f"every engine: {plural(settings.threads, 'thread')}, in processes of its own"
 
 
 def placed(run: Run) -> dict[str, list[Standing]]:
     """The standings of each row, in reading order."""
     names = competitors(run)
     ordered = [called(names, run.measurements[place]) for place in reading_order(run)]
-    return {task: standings(members) for task, members in rows_of(ordered).items()}
+    return {task: standings(members) for task, members in rows_of(competing(ordered)).items()}
 
 
 def answers_of(run: Run) -> list[str]:
@@ -155,7 +199,7 @@ def _absent(rows: Sequence[Row]) -> list[str]:
 def _reason(one: Row) -> str:
     """Why a row has no place, in words that are the same on other rows."""
     if one.status == "ok":
-        return "it gives no gradient" if one.time else "no process gave a time"
+        return "it computes no gradient" if one.time else "no process produced a time"
     if one.status == "unsupported" and one.why:
         return one.why
     return f"{WORDS[one.status]}{one.why and f': {one.why}'}"
@@ -173,7 +217,7 @@ def _side(task: str, rows: list[Row], standing: list[Standing]) -> Side:
         lines.append((column.title, [text[column.key] or MISSING for text in texts]))
         if column.key == "total":
             lines += [(label, [text(places[r.cell.engine]) for r in shown]) for label, text in _STANDINGS.items()]
-    lines.append(("Pareto", ["●" if places[r.cell.engine].pareto else "" for r in shown]))
+    lines.append(("Pareto", [PARETO if places[r.cell.engine].pareto else "" for r in shown]))
     return Side(
         title=one_line(task),
         engines=[r.engine for r in shown],
@@ -199,7 +243,7 @@ def is_best(standing: Standing) -> bool:
 
 _STANDINGS: dict[str, Callable[[Standing], str]] = {
     TO_FASTEST: lambda s: units.times(s.ratio) + mark(s),
-    "× by hand": lambda s: MISSING if s.to_hand is None else units.times(s.to_hand) + ("" if s.calm else NEVER_CALM),
+    BY_HAND: lambda s: MISSING if s.to_hand is None else units.times(s.to_hand) + ("" if s.calm else NEVER_CALM),
 }
 
 
@@ -244,17 +288,16 @@ def _overview(groups: dict[str, list[Measurement]], placed: dict[str, list[Stand
         lines.append((one_line(task), [texts.get(engine, "") for engine in engines]))
         leaders = {s.engine for s in placed[task] if is_best(s)}
         best[one_line(task)] = [engine in leaders for engine in engines]
-    return Side(title="total of all rows", engines=[one_line(e) for e in engines], lines=lines, best=best)
+    return Side(title="total, all rows", engines=[one_line(e) for e in engines], lines=lines, best=best)
 
 
-def _summary(present: Sequence[Measurement], placed: dict[str, list[Standing]], settings: Settings) -> Side:
+def _summary(present: Sequence[Measurement], placed: dict[str, list[Standing]]) -> Side:
     """Over all rows: how many an engine ran, won and shared, how far behind it is, how often it is Pareto-optimal."""
     outcome = contest(placed, asked(present))
     tallies = outcome.tallies
     ratios = [units.times(t.ratio) if t.ratio is not None else MISSING for t in tallies]
     return Side(
-        title=f"summary of {plural(len(placed), 'row')}; {plural(settings.threads, 'thread')} for every engine, one "
-        "engine per process",
+        title=f"summary of {plural(len(placed), 'row')}",
         engines=[one_line(t.engine) for t in tallies],
         lines=[
             ("rows timed", [f"{t.timed} of {t.planned}" for t in tallies]),
@@ -264,7 +307,7 @@ def _summary(present: Sequence[Measurement], placed: dict[str, list[Standing]], 
             ("not settled", [str(t.unsettled) for t in tallies]),
             ("Pareto-optimal", [str(t.pareto) for t in tallies]),
         ],
-        remarks=[*LEGEND, *([over(outcome)] if outcome.common else [])],
+        remarks=[over(outcome)] if outcome.common else [],
     )
 
 
@@ -287,5 +330,5 @@ def contested(run: Run, standing: Mapping[str, Sequence[Standing]] | None = None
     if standing is None:
         standing = placed(run)
     ranked = _ranked(standing)
-    measured = [called(names, run.measurements[place]) for place in reading_order(run)]
+    measured = competing([called(names, run.measurements[place]) for place in reading_order(run)])
     return contest(standing, asked([m for m in measured if m.cell.engine in ranked]))

@@ -10,7 +10,7 @@ from gradmark.records import Code, Warning
 from gradmark.records.sample import How
 
 # What every time is, in legends and captions; and what it is in files without pilots.
-TIMES = "in calm moments, at one clock speed"
+TIMES = "measured in calm moments, at one clock speed"
 WITHOUT_PILOTS = "fastest block (no pilots)"
 # The same on an axis.
 ON_AXIS = "calm time"
@@ -31,12 +31,12 @@ def times_are(watched: Iterable[bool]) -> str:
     """What the times of some rows are, by whether pilots watched each.
 
     >>> times_are([True, True]), times_are([])
-    ('in calm moments, at one clock speed', 'in calm moments, at one clock speed')
+    ('measured in calm moments, at one clock speed', 'measured in calm moments, at one clock speed')
     """
     kinds = set(watched)
     if kinds == {False}:
         return WITHOUT_PILOTS
-    return TIMES if False not in kinds else f"{TIMES} (without pilots: fastest block)"
+    return TIMES if False not in kinds else f"{TIMES} (no pilots: fastest block)"
 
 
 def sentence(warning: Warning) -> str:
@@ -56,8 +56,8 @@ def sentence(warning: Warning) -> str:
             )
         case Code.UNFINISHED:
             return (
-                f"Work seems to go on for {units.time(numbers['late_ns'])} after the clock is read: the times are too "
-                "small then. Give the session a `synchronize` that waits."
+                f"Work seems to continue for {units.time(numbers['late_ns'])} after the clock is read, so the times "
+                "are too small. Give the session a `synchronize` that waits."
             )
         case Code.UNREPEATABLE:
             return (
@@ -79,7 +79,7 @@ def sentence(warning: Warning) -> str:
             return (
                 f"Back to back an iteration takes {units.time(numbers['hot_ns'])}, with flushed caches "
                 f"{units.time(numbers['cold_ns'])}: what it reads fits into the device's cache. A loop that times it "
-                "there says little of a program that does other work in between."
+                "there says little about a program that does other work in between."
             )
         case Code.BEYOND_MEMORY:
             return (
@@ -95,7 +95,8 @@ def sentence(warning: Warning) -> str:
         case Code.NOT_WAITED:
             return (
                 f"`synchronize` returned {units.time(numbers['late_ns'])} before the device had finished. These times "
-                "are right, as the device took them; whoever times this session by a host's clock finds too little."
+                "are right, as the device took them; anyone who times this session by the host's clock "
+                "measures too little."
             )
         case Code.DONE_TWICE:
             return (

@@ -55,7 +55,10 @@ def _rows(material: Material) -> Card:
     untimed = "without a time" if material.run.finished else "not timed yet"
     counted = ((failed, "failed"), (waiting, untimed), (lacking, "unsupported or skipped"))
     others = "".join(f"; {count:,} {what}" for count, what in counted if count)
-    text = f"Timed: {timed:,} of {plural(len(planned), 'row')}{others}."
+    cells = (
+        plural(len(planned), "row") if len(material.engines) < 2 else f"{plural(len(planned), 'cell')} (row × engine)"
+    )
+    text = f"Timed: {timed:,} of {cells}{others}."
     if failed:
         return _card("Rows", "bad", "failed", text, "table")
     if waiting:
@@ -96,10 +99,10 @@ def _gradients(material: Material) -> Card:
         text = f"{len(wrong)} of {max(len(checked), len(wrong))} gradients wrong: {some([row.place for row in wrong])}."
         return _card("Gradients", "bad", "wrong", text, "accuracy")
     if not checked:
-        return _card("Gradients", "none", "not checked", "No engine of this run gives a gradient.", "accuracy")
+        return _card("Gradients", "none", "not checked", "No engine in this run computes a gradient.", "accuracy")
     exactness = {row.place: digits(row.numbers["gradient_error"].value) for row in checked}
     worst = min(exactness, key=lambda place: exactness[place])
-    text = f"All {len(checked)} gradients are within their tolerance; the least exact has"
+    text = f"All {len(checked)} gradients are within their tolerance; the least accurate has"
     if len(checked) == 1:
         text = "The gradient is within its tolerance; it has"
     text += f" {exactness[worst]:.1f} digits ({worst})."
@@ -114,7 +117,8 @@ def _allocations(material: Material) -> Card:
         return _card("Allocations", "none", "not counted", f"No row has a count: {reason}.", "memory")
     free = sum(row.numbers["allocations"].value <= 0 for row in counted)
     worst = max(counted, key=lambda row: row.numbers["allocations"].value)
-    text = f"None in steady state on {free} of {plural(len(counted), 'row')}"
+    what = "row" if len(material.engines) < 2 else "cell"
+    text = f"No allocations on {free} of {plural(len(counted), what)}"
     if free == len(counted):
         return _card("Allocations", "good", "none", f"{text}.", "memory")
     text += f"; worst: {worst.place}, {units.count(worst.numbers['allocations'].value)} per iteration."

@@ -60,6 +60,17 @@ class Blocks(Record, frozen=True, kw_only=True):
     pilots: dict[str, Course] = {}  # by what they load; none in older files
 
 
+class Box(Record, frozen=True, kw_only=True):
+    """One box of an icicle; starts and widths are on the axis of the view, levels are counted from above."""
+
+    name: str
+    level: int
+    start: float
+    width: float
+    text: str
+    colour: int
+
+
 class View(Record, frozen=True, kw_only=True):
     """One choice of what is drawn: series or blocks. The summary says the same in words; the answer stands above it."""
 
@@ -70,6 +81,7 @@ class View(Record, frozen=True, kw_only=True):
     series: list[Series]
     answer: str = ""
     blocks: Blocks | None = None
+    boxes: list[Box] = []
     change: float = 1.0  # of a history: its last number by its first, or the other way round
     band: list[float] = []  # of a history: where noise alone would keep it
     cells: list[int] = []  # the view is offered while the filter shows one of them; if it has none, always

@@ -14,7 +14,7 @@ from gradmark.report.model.characters import one_line
 from gradmark.report.model.columns import MISSING
 from gradmark.report.model.operators import TIMES, OperatorTable, operator_tables
 from gradmark.report.model.rows import WORDS
-from gradmark.report.model.sides import LEGEND, mark
+from gradmark.report.model.sides import explained, mark
 from gradmark.report.model.words import time_taken
 from gradmark.report.page.material import Entry, Material
 
@@ -168,7 +168,10 @@ def side_by_side(material: Material) -> Heat | None:
         rows=rows,
         engines=[_of(material, engine) for engine in engines],
         key=("fastest", "100 times as slow, or more"),
-        notes=[*LEGEND[:2], mean or "No workload has a time on every engine, so there is no mean."],
+        notes=[
+            *explained([square.text for one in rows for square in one.squares]),
+            mean or "No workload has a time on every engine, so there is no mean.",
+        ],
     )
 
 

@@ -31,7 +31,7 @@ def history(material: Material) -> Chart:
     runs = material.runs
     views = [*_views(material, runs, WHOLE), *_counts(material)] if len(runs) > 1 else []
     moved = {view.keys[0]: max(v.change for v in views if v.keys[0] == view.keys[0]) for view in views}
-    one = "One run was given; `gradmark report RUN RUN …` draws the history of several."
+    one = "A history needs two runs or more: `gradmark report RUN RUN …`."
     none = "The runs have no row in common."
     return Chart(
         id="history-chart",

@@ -18,7 +18,7 @@ from gradmark.report.page.page import Page
 
 SCRIPTS = (
     "filter.js", "overview.js", "table.js", "svg.js", "plots.js", "blocks.js",
-    "ratios.js", "spread.js", "multiples.js",
+    "ratios.js", "spread.js", "multiples.js", "icicle.js",
     "exports.js", "loading.js", "page.js",
 )  # fmt: skip
 # In order, with what the navigation calls them.

@@ -39,6 +39,7 @@ class Indexed(Record, frozen=True, kw_only=True):
     steady: bool = True
     calm: bool = True
     allocations: float | None = None
+    apart: bool = False  # an operator beside other functions: it competes in a table of its own
     place: Place | None = None
 
 
@@ -64,6 +65,7 @@ def index(material: Material) -> Index:
     derivatives: list[str] = list(dict.fromkeys(cell.derivative for cell in cells))
     devices = list(dict.fromkeys(one_line(cell.device) for cell in cells))
     own = own_engine(material.run)
+    functions = any("operation" not in cell.params for cell in cells)
     indexed = []
     for entry in material.entries:
         row = entry.row
@@ -81,6 +83,7 @@ def index(material: Material) -> Index:
                 steady=row.steady,
                 calm=row.calm,
                 allocations=None if allocations is None else short(allocations),
+                apart=functions and "operation" in row.cell.params,
                 place=_place(entry, material.standing(entry)),
             )
         )

@@ -16,13 +16,15 @@ from gradmark.records.metric import metric
 from gradmark.report.model import sides
 from gradmark.report.model.answers import answers
 from gradmark.report.model.characters import one_line, plural
-from gradmark.report.model.notes import Note, notes, unfinished
+from gradmark.report.model.note import Note
+from gradmark.report.model.notes import notes, unfinished
 from gradmark.report.model.overview import Overview, overview
 from gradmark.report.model.published import BesideAll, beside
 from gradmark.report.page import bars, curves, grid, heat, points
 from gradmark.report.page.cards import Card, cards
 from gradmark.report.page.chart import Chart
 from gradmark.report.page.history import history
+from gradmark.report.page.icicle import icicle
 from gradmark.report.page.index import Index, index
 from gradmark.report.page.material import NOTED, Material
 from gradmark.report.page.matrix import Matrix, matrix
@@ -67,6 +69,7 @@ class Page(Record, frozen=True, kw_only=True):
     scaling: Chart
     growth: list[Growth]
     operators: list[heat.Heat]
+    icicle: Chart
     memory: bars.Bars
     accuracy: Chart
     samples: Chart
@@ -82,7 +85,10 @@ class Page(Record, frozen=True, kw_only=True):
     @property
     def charts(self) -> list[Chart]:
         """What is drawn from the packed data."""
-        charts = [self.scaling, self.accuracy, self.samples, self.first_call, self.pareto, self.roofline, self.history]
+        charts = [
+            *(self.scaling, self.icicle, self.accuracy, self.samples),
+            *(self.first_call, self.pareto, self.roofline, self.history),
+        ]
         return [chart for chart in charts if chart.views]
 
 
@@ -126,6 +132,7 @@ def page(runs: Sequence[Run], gate: Verdict | None = None, own: Sequence[Hypothe
             for fit in family.fits
         ],
         operators=heat.operators(material),
+        icicle=icicle(material),
         memory=bars.memory(material),
         accuracy=points.accuracy(material),
         samples=samples(material),
@@ -158,7 +165,8 @@ def _facts(material: Material) -> Iterator[tuple[str, str]]:
     yield "run", run.id if len(material.runs) == 1 else f"{run.id}, the newest of {len(material.runs)}"
     yield "started", run.started.replace("T", " ")[:16] + " UTC"
     memory = units.size(environment.memory_bytes) if environment.memory_bytes else "memory unknown"
-    processors = [f"{environment.cpu}, {environment.cores} cores, {memory}", *environment.gpus]
+    cores = plural(environment.cores, "core")
+    processors = [f"{environment.cpu}, {cores}, {memory}", *environment.gpus]
     yield "machine", one_line("; ".join(processors))
     yield "system", one_line(f"{environment.os}, {environment.python}")
     yield "commit", one_line(", ".join(material.commits))

@@ -175,8 +175,8 @@ SENTENCES: dict[FindingCode, Callable[[Finding], str]] = {
     FindingCode.BETTER: lambda finding: f"`{RENEW}` records it" if metric(finding.metric).exact else _seen(finding),
     FindingCode.NEW: lambda finding: _no_counterpart(finding) or f"not in the baseline; `{RENEW}` adds it",
     FindingCode.VANISHED: lambda _: (
-        f"in the baseline, but not measured: select it (a function of yours by its file, "
-        f"`gradmark check FILE`); if it is gone for good, `{RENEW}` removes it"
+        "in the baseline, but not measured: name it (`gradmark check FILE` for a function of yours) or list it under "
+        f"`select` in pyproject.toml; if it is gone for good, `{RENEW}` removes it"
     ),
     FindingCode.STATUS: _status,
     FindingCode.REPAIRED: _repaired,

@@ -4,15 +4,17 @@ In: tables, notes and a console. Out: text that fits the console's width; the co
 User-given text is always a `Text`, never markup.
 """
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gradmark.report.model.characters import one_line
 from gradmark.report.model.columns import Column, cells, columns, legend
-from gradmark.report.model.notes import Note
+from gradmark.report.model.note import Note
 from gradmark.report.model.published import TITLE, BesideAll, listed
 from gradmark.report.model.sides import Comparison, Side
 from gradmark.report.model.suites import Table
+from gradmark.report.tables.wrapping import broken
 
 if TYPE_CHECKING:  # rich takes 50 ms to import; only printing pays for it
     from rich.console import Console  # noqa: TID251  its type: whoever prints makes it
@@ -23,6 +25,9 @@ if TYPE_CHECKING:  # rich takes 50 ms to import; only printing pays for it
 # rows fold between their parts.
 WIDEST = {"workload": 2 / 5, "engine": 1 / 5}
 NARROWEST = 8
+# The parts of a name end with one of these.
+OF_ENGINES = ":./-"
+BETWEEN = {"workload": "/", "engine": OF_ENGINES}
 # Engines and tools that a line of published ratios names, besides the slowest; the page has all.
 MOST_HERE, MOST_OTHERS = 8, 4
 STYLES = {"warning": "yellow", "info": "none"}
@@ -58,7 +63,7 @@ def print_published(published: BesideAll, console: "Console") -> None:
         if row.remark:
             console.print(_text(f"· published is {row.remark}", "dim"))
     for source in published.sources:
-        console.print(_text(source, "dim"))
+        _print(console, source, "dim")
 
 
 def print_comparison(comparison: Comparison, notes: Sequence[Note], console: "Console") -> None:
@@ -68,24 +73,26 @@ def print_comparison(comparison: Comparison, notes: Sequence[Note], console: "Co
         for start, end in _portions(side, console.width):
             console.print(_side_grid(side, start, end, console.width))
         for remark in side.remarks:
-            console.print(_text(remark, "dim"))
+            _print(console, remark, "dim")
         console.print()
-    for line in comparison.absent:
-        console.print(_text(line, "dim"))
+    for line in [*comparison.legend, *comparison.absent]:
+        _print(console, line, "dim")
+    if notes:
+        console.print()
     _print_notes(notes, console)
     _print_answers(comparison.answers, console)
 
 
 def _print_notes(notes: Sequence[Note], console: "Console") -> None:
     for note in notes:
-        console.print(_text(f"{note.level}: {note.text}", STYLES[note.level]))
+        _print(console, f"{note.level}: {note.text}", STYLES[note.level])
 
 
 def _print_answers(answers: Sequence[str], console: "Console") -> None:
     if answers:
         console.print()
     for answer in answers:
-        console.print(_text(answer, "bold"))
+        _print(console, answer, "bold")
 
 
 def _portions(side: Side, width: int) -> list[tuple[int, int]]:
@@ -103,28 +110,34 @@ def _portions(side: Side, width: int) -> list[tuple[int, int]]:
 
 def _most(width: int) -> int:
     """The room of a row's name."""
-    return max(NARROWEST, int(width * WIDEST["workload"]))
+    return _room(width, "workload")
 
 
-def folded(name: str, room: int) -> list[str]:
-    """A row's name in lines: between its parts where they fit, and what goes on is indented.
+def _room(width: int, key: str) -> int:
+    return max(NARROWEST, int(width * WIDEST[key]))
+
+
+def folded(name: str, room: int, after: str = "/") -> list[str]:
+    """A name in lines: between its parts where they fit, and what goes on is indented.
 
     >>> folded("rosenbrock/n=10/derivative=sparse-hessian", 32)
     ['rosenbrock/n=10/', '  derivative=sparse-hessian']
+    >>> folded("tapegrad:recording-constants", 16, OF_ENGINES)
+    ['tapegrad:', '  recording-', '  constants']
     """
     lines = [""]
-    for part in name.replace("/", "/\n").split("\n"):
+    for part in re.sub(f"([{after}])", r"\1\n", name).split("\n"):
         if lines[-1].strip() and len(lines[-1] + part) > room:
             lines.append("  ")
         lines[-1] += part
     return lines
 
 
-def _name(name: str, room: int, style: str = "none") -> "Text":
-    """A row's name, safe to print; a part that is wider than all the room is left to rich."""
+def _name(name: str, room: int, style: str = "none", after: str = "/") -> "Text":
+    """A name, safe to print; a part that is wider than all the room is left to rich."""
     from rich.text import Text
 
-    return Text("\n".join(folded(one_line(name), room)), style=style)
+    return Text("\n".join(folded(one_line(name), room, after)), style=style)
 
 
 def _side_grid(side: Side, start: int, end: int, width: int) -> "Grid":
@@ -149,10 +162,10 @@ def _print_table(table: Table, console: "Console", *, medians: bool) -> None:
     console.print(_text(table.title, "bold"))
     console.print(_grid(table, shown, console))
     for line in legend(table.rows, shown):
-        console.print(_text(line, "dim"))
+        _print(console, line, "dim")
     if dropped:
         names = ", ".join(column.title for column in dropped)
-        console.print(_text(f"hidden columns (narrow terminal): {names}; `--format csv` has all", "dim"))
+        _print(console, f"hidden columns (narrow terminal): {names}; `--format csv` has all", "dim")
     console.print()
 
 
@@ -180,8 +193,7 @@ def _grid(table: Table, shown: Sequence[Column], console: "Console") -> "Grid":
             header.append(f"\n({column.remark})", "dim")
         share = WIDEST.get(column.key)
         if share:
-            most = max(NARROWEST, int(console.width * share))
-            grid.add_column(header, overflow="fold", max_width=most, vertical="top")
+            grid.add_column(header, overflow="fold", max_width=_room(console.width, column.key), vertical="top")
         else:
             grid.add_column(header, justify="right", no_wrap=True)
     for row in table.rows:
@@ -196,8 +208,8 @@ def _grid(table: Table, shown: Sequence[Column], console: "Console") -> "Grid":
         )
         grid.add_row(
             *(
-                _name(texts[column.key], _most(console.width), style)
-                if column.key == "workload"
+                _name(texts[column.key], _room(console.width, column.key), style, BETWEEN[column.key])
+                if column.key in BETWEEN
                 else _text(texts[column.key], style)
                 for column in shown
             )
@@ -205,7 +217,14 @@ def _grid(table: Table, shown: Sequence[Column], console: "Console") -> "Grid":
     return grid
 
 
-def _text(text: str, style: str = "none") -> "Text":
+def _print(console: "Console", text: str, style: str) -> None:
+    """A sentence, in as many lines as it needs."""
+    for line in broken(one_line(text), console.width):
+        console.print(_text(line, style, indented=True))
+
+
+def _text(text: str, style: str = "none", *, indented: bool = False) -> "Text":
     from rich.text import Text
 
-    return Text(one_line(text), style=style)
+    shown = one_line(text)
+    return Text(" " * (len(text) - len(text.lstrip())) + shown if indented else shown, style=style)

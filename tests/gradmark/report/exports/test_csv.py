@@ -70,7 +70,8 @@ def test_csv_has_all_numbers_of_a_cell(make: Any) -> None:
         "warm_up_ns": "5000000.0",
         "harness_ns": "30.0",
         "reasons": "flops_per_s: the workload does not declare its flops; bytes_per_s: the workload does not declare "
-        "its bytes; least_allocations: it could not be told; instructions: counted only with --instructions",
+        "its bytes; least_allocations: it could not be determined; moved_bytes: the engine does not report it; "
+        "instructions: counted only with --instructions",
     }
 
 

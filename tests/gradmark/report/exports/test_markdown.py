@@ -4,7 +4,7 @@ from typing import Any
 
 from gradmark.records import Memory
 from gradmark.report.exports import markdown
-from gradmark.report.model.notes import Note
+from gradmark.report.model.note import Note
 
 
 def test_a_table(make: Any) -> None:
@@ -29,8 +29,8 @@ def test_a_table(make: Any) -> None:
         " | 0.50 ulp | 7.00 µs |\n"
         "| a\\|b\\`c\\`/n=10 | \\<b\\>\\*x\\*\\_ |  |  |  | timed out |  |  |  |  |  |  |  |  |\n"
         "\n"
-        "- times: fastest block (no pilots); ratios and rates come from them\n"
-        "- spread: half the width of the time's interval; at least 95 % with six processes, else the range\n"
+        "- times: fastest block (no pilots)\n"
+        "- spread: half the width of the time's interval (95 % from six processes on, else the range)\n"
         "- \\~ computed as total − the other part\n"
         "- n/a allocs (poly/n=20): no_memray\n"
         "\n"

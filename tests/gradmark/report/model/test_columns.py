@@ -9,8 +9,8 @@ from gradmark.records import Accuracy, Instructions, Memory, Number, TapeSize
 from gradmark.records.metric import REGISTRY, metric
 from gradmark.report.model.columns import all_columns, cells, columns, interval_text, legend, median_text
 
-TIMES = "times: fastest block (no pilots); ratios and rates come from them"
-SPREAD = "spread: half the width of the time's interval; at least 95 % with six processes, else the range"
+TIMES = "times: fastest block (no pilots)"
+SPREAD = "spread: half the width of the time's interval (95 % from six processes on, else the range)"
 COMPUTED = "~ computed as total − the other part"
 
 
@@ -190,7 +190,7 @@ def explained(*rows: Any, **options: Any) -> list[str]:
 def test_the_legend_explains_what_is_shown(make: Any) -> None:
     assert explained(make.row()) == [TIMES]
     watched = make.row(all_watched(make.measurement()))
-    assert explained(watched) == ["times: in calm moments, at one clock speed; ratios and rates come from them"]
+    assert explained(watched) == ["times: measured in calm moments, at one clock speed"]
     calm = make.row(make.measurement(samples=make.totals(1000.0, 1010.0)))
     assert explained(calm) == [TIMES, SPREAD]
     wild = make.row(make.measurement(samples=make.totals(1000.0, 1500.0)))
@@ -211,7 +211,7 @@ def test_the_legend_gathers_numbers_that_are_missing_for_one_reason(make: Any) -
     without = make.measurement(make.cell(engine="b"), memory=Memory(reason="memray is not installed"), tape=None)
     assert explained(full, make.row(without), make.row(make.failed("crash")))[1:] == [
         "n/a allocs, peak (b): memray is not installed",
-        "n/a tape (b): the engine does not say",
+        "n/a tape (b): the engine does not report it",
     ]
 
 
@@ -220,8 +220,10 @@ def test_the_legend_says_where_if_not_everywhere(make: Any) -> None:
         return make.row(make.measurement(make.cell(engine=engine, n=n), **({"tape": None} if missing else {})))
 
     engines = explained(row("a", 1, False), row("b", 1, True), row("b", 2, True), row("c", 1, True))
-    assert engines[1:] == ["n/a tape (b, c): the engine does not say"]
-    assert explained(row("a", 1, False), row("a", 2, True))[1:] == ["n/a tape (poly/n=2): the engine does not say"]
+    assert engines[1:] == ["n/a tape (b, c): the engine does not report it"]
+    assert explained(row("a", 1, False), row("a", 2, True))[1:] == [
+        "n/a tape (poly/n=2): the engine does not report it"
+    ]
 
 
 def test_the_legend_is_silent_on_columns_that_are_not_shown(make: Any) -> None:
@@ -274,7 +276,7 @@ def test_times_of_a_machine_that_was_never_calm_are_marked(make: Any) -> None:
     ]
     assert list(cells(slow, shown).values()) == ["2.00 µs?", "~500 ns?", "2.50 µs?", "0"]
     assert legend([calm, slow], shown) == [
-        "times: in calm moments, at one clock speed (without pilots: fastest block); ratios and rates come from them",
+        "times: measured in calm moments, at one clock speed (no pilots: fastest block)",
         COMPUTED,
         "? the machine was never calm while this was timed, so it decides nothing",
     ]

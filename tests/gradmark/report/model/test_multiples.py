@@ -4,7 +4,7 @@ from typing import Any
 
 from gradmark.records import Cell, Run
 from gradmark.report.exports import markdown
-from gradmark.report.model.multiples import LEGEND, multiples
+from gradmark.report.model.multiples import FUNCTION, multiples
 
 
 def run(make: Any, *measurements: Any) -> Run:
@@ -51,7 +51,7 @@ def test_in_markdown_the_rest_is_folded(make: Any) -> None:
         "| --- | ---: | ---: | ---: |\n"
         "| poly/n=10 | 100 ns | 8.00 × (800 ns) | **2.00 × (200 ns) ◀** |\n"
         "\n"
-        f"- {LEGEND[0]}\n- {LEGEND[1]}\n"
+        f"- {FUNCTION}\n- ◀ fastest\n- times: measured in calm moments, at one clock speed\n"
         "\n"
         "<details>\n<summary>All numbers</summary>\n\ndetails\n\n</details>\n"
     )

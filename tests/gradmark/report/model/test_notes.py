@@ -3,14 +3,14 @@ from typing import Any
 
 import msgspec
 import pytest
-from oracles.watched import all_watched, never_calm
+from oracles.watched import never_calm
 
-from gradmark import units
 from gradmark.analyse.growth import Curves
 from gradmark.analyse.scaling import swept
 from gradmark.analyse.suspects import Suspect, sentence
 from gradmark.records import Accuracy, Code, Fit, Instructions, Measurement, Memory, Run, Settings, Warning
-from gradmark.report.model.notes import Note, calmness, notes
+from gradmark.report.model.note import Note
+from gradmark.report.model.notes import notes
 
 
 def said(run: Run, curves: Sequence[Curves] = (), suspects: Sequence[Suspect] = ()) -> list[tuple[str, str]]:
@@ -32,42 +32,6 @@ def ulps(number: float) -> Accuracy:
 
 def fit(metric: str, verdict: Any) -> Fit:
     return Fit(metric=metric, sizes=[], costs=[], a=0, b=1, p=1.52, low=1.4, high=1.6, verdict=verdict)
-
-
-def test_what_the_harness_takes_is_said(make: Any) -> None:
-    run = make.run(make.measurement())
-    (sample,) = {sample.harness_ns for sample in run.measurements[0].samples}
-    machine, note = notes(run, [], [])
-    assert machine.text.startswith("machine:")
-    assert note.level == "info"
-    assert note.text.startswith(
-        f"harness: an empty call takes {units.time(sample)} here. This is subtracted from each call"
-    )
-    assert notes(make.run(), [], []) == []
-
-
-def test_a_cache_that_workers_share_is_said(make: Any) -> None:
-    run = make.run(make.measurement())
-    shared = msgspec.structs.replace(run, settings=msgspec.structs.replace(run.settings, shared_cache=True))
-    (note,) = without_harness(notes(shared, [], []))
-    assert note.level == "info"
-    assert note.text.startswith("workers: later processes of an engine reused what its first process compiled")
-
-
-@pytest.mark.parametrize(
-    ("engines", "whose"),
-    [(["torch"], "of torch are those of its device"), (["a", "b"], "of a, b are those of their devices")],
-)
-def test_a_device_s_memory_is_said(make: Any, engines: list[str], whose: str) -> None:
-    on_device = msgspec.structs.replace(make.measurement().memory, of_device=True)
-    run = make.run(*(make.measurement(make.cell(engine=engine), memory=on_device) for engine in engines))
-    assert said(run) == [
-        (
-            "info",
-            f"device: memory and allocations {whose}, by the engine's own counters; what the host allocates is not "
-            "included.",
-        )
-    ]
 
 
 def test_nothing_to_say(make: Any) -> None:
@@ -94,7 +58,7 @@ def test_nothing_to_say(make: Any) -> None:
             "untimed-work",
             "warning",
             "untimed work on tapegrad: poly/n=10 (why). It was not timed. Do all work inside the timed calls, on the "
-            "inputs of that moment.",
+            "current inputs.",
         ),
         (
             "error",
@@ -111,13 +75,13 @@ def test_nothing_to_say(make: Any) -> None:
         (
             "timeout",
             "warning",
-            "timed out on tapegrad: poly/n=10 (why). Look for a hang, or allow more: "
+            "timed out on tapegrad: poly/n=10 (why). Look for a hang, or allow more time: "
             "`gradmark run poly/n=10 -e tapegrad --timeout 120`.",
         ),
         (
             "out-of-memory",
             "warning",
-            "out of memory on tapegrad: poly/n=10 (why). Allow more: "
+            "out of memory on tapegrad: poly/n=10 (why). Allow more memory: "
             "`gradmark run poly/n=10 -e tapegrad --memory-limit 16`.",
         ),
         (
@@ -196,7 +160,7 @@ def test_missing_operations_are_said_once(make: Any) -> None:
 
 
 UNSTEADY = (
-    "Close other programs, see what `gradmark doctor` says of this machine, and measure again with `--full`, which "
+    "Close other programs, ask `gradmark doctor` about this machine, and measure again with `--full`, which "
     "uses more processes."
 )
 
@@ -210,14 +174,14 @@ def test_unsteady_rows_are_one_note_the_worst_first(make: Any) -> None:
     assert said(run) == [
         (
             "warning",
-            "unsteady: the interval of 2 rows of 3 is wider than ±10 %: poly/n=100 on tapegrad ±23 %, poly/n=10 on "
+            "unsteady: 2 of 3 times have an interval wider than ±10 %: poly/n=100 on tapegrad ±23 %, poly/n=10 on "
             f"tapegrad ±11 %. {UNSTEADY}",
         )
     ]
     assert said(make.run(run.measurements[0])) == [
         (
             "warning",
-            f"unsteady: the interval of 1 row of 1 is wider than ±10 %: poly/n=10 on tapegrad ±11 %. {UNSTEADY}",
+            f"unsteady: 1 of 1 time has an interval wider than ±10 %: poly/n=10 on tapegrad ±11 %. {UNSTEADY}",
         )
     ]
 
@@ -249,7 +213,7 @@ def test_accuracy_in_words(make: Any) -> None:
     assert said(make.run(make.measurement(accuracy=ulps(2345.0)))) == [
         (
             "warning",
-            "inaccurate: the gradient of poly/n=10 on tapegrad is off by 2.35 k units of the last place, though within "
+            "inaccurate: the gradient of poly/n=10 on tapegrad is off by 2.35 k units in the last place, though within "
             "the engine's tolerance. `gradmark ops -e tapegrad` shows the error of each operator.",
         )
     ]
@@ -261,7 +225,7 @@ def test_leaks(make: Any) -> None:
         (
             "warning",
             "leak: poly/n=10 on tapegrad keeps memory after each iteration; worst: 48 B on poly/n=10. "
-            "See whether it goes on: `gradmark run poly/n=10 -e tapegrad` with `--full`.",
+            "`gradmark run poly/n=10 -e tapegrad --full` shows whether it continues.",
         )
     ]
 
@@ -276,7 +240,7 @@ def test_leaks_are_stated_once_for_each_engine(make: Any) -> None:
         (
             "warning",
             "leak: tapegrad on 2 of 3 rows keeps memory after each iteration; worst: 2.00 KiB on poly/n=100. "
-            "See whether it goes on: `gradmark run poly/n=100 -e tapegrad` with `--full`.",
+            "`gradmark run poly/n=100 -e tapegrad --full` shows whether it continues.",
         )
     ]
 
@@ -298,6 +262,21 @@ def test_allocations_are_stated_once_for_each_engine(make: Any) -> None:
     ]
 
 
+def test_allocations_of_many_engines_are_one_note_the_worst_first(make: Any) -> None:
+    counts = {"a": 20.0, "b": 0.0, "c": 3000.0, "d": 7.0, "e": 0.0}
+    members = [make.measurement(make.cell(engine=e), memory=memory(count)) for e, count in counts.items()]
+    ((_, alone),) = said(make.run(*members))
+    assert alone.startswith("allocations per iteration, at worst: c 3.00 k, a 20, d 7. None: b and e. ")
+    run = make.run(*members, make.measurement(make.cell(engine="b", n=100), memory=memory(0.0)))
+    assert said(run) == [
+        (
+            "info",
+            "allocations per iteration, at worst: c 3.00 k (poly/n=10), a 20 (poly/n=10), d 7 (poly/n=10). None: b "
+            "and e. `gradmark ops -e c` shows which operators allocate.",
+        )
+    ]
+
+
 def pair(make: Any, engine: str, fresh: Memory | None, floor: float = 5000.0) -> list[Measurement]:
     return [
         make.measurement(make.cell(engine=engine), memory=memory(0.0)),
@@ -309,7 +288,7 @@ def pair(make: Any, engine: str, fresh: Memory | None, floor: float = 5000.0) ->
 
 def test_what_reuse_is_worth(make: Any) -> None:
     (_, first), (level, second) = said(make.run(*pair(make, "x", memory(12.0))))
-    assert first.startswith("x:fresh allocates on 1 of 1 row; worst: 12 per iteration on poly/n=10.")
+    assert first.startswith("x:fresh makes 12 allocations per iteration on poly/n=10.")
     assert (level, second) == (
         "info",
         "reuse: poly/n=10 takes 2.50 µs on x and 5.00 µs on x:fresh, 2.00 times as long; allocations 0 and 12. "
@@ -342,12 +321,12 @@ def test_a_missing_tool_is_said_once(make: Any) -> None:
     assert said(run) == [
         (
             "info",
-            "no allocs and peak on 2 of 3 rows: memray is not installed; pip install memray. "
+            "no allocs and peak on 2 of 3 cells: memray is not installed; pip install memray. "
             "`gradmark doctor` says how to get them.",
         ),
         (
             "info",
-            "no instrs on 2 of 3 rows: valgrind is not installed. `gradmark doctor` says how to get them.",
+            "no instrs on 2 of 3 cells: valgrind is not installed. `gradmark doctor` says how to get them.",
         ),
     ]
 
@@ -396,12 +375,12 @@ def test_what_an_interrupted_run_has_not(make: Any) -> None:
     assert said(run) == [
         (
             "warning",
-            "unfinished: of 5 rows, 2 were not reached, 1 has no time yet and 1 has fewer processes than planned. "
+            "unfinished: of 5 cells, 2 were not reached, 1 has no time yet and 1 has fewer processes than planned. "
             "`gradmark run --resume run-1` continues the run.",
         )
     ]
     untimed = make.run(*(make.measurement(cell, samples=[]) for cell in planned), planned=planned, settings=three)
-    assert "of 5 rows, 5 have no time yet. `gradmark run" in said(untimed)[0][1]
+    assert "of 5 cells, 5 have no time yet. `gradmark run" in said(untimed)[0][1]
 
 
 def test_a_row_that_failed_is_not_unfinished(make: Any) -> None:
@@ -412,7 +391,7 @@ def test_a_row_that_failed_is_not_unfinished(make: Any) -> None:
 def test_an_interrupted_verb_goes_on_as_that_verb(make: Any) -> None:
     run = make.run(planned=[make.cell()], verb="contract")
     ((_, text),) = said(run)
-    assert text == "unfinished: of 1 row, 1 was not reached. `gradmark contract --resume run-1` continues the run."
+    assert text == "unfinished: of 1 cell, 1 was not reached. `gradmark contract --resume run-1` continues the run."
     assert said(make.run(planned=[make.cell()], finished=True)) == []
 
 
@@ -438,10 +417,9 @@ def test_rows_that_never_saw_a_calm_machine_are_one_note(make: Any) -> None:
     assert found == [
         (
             "warning",
-            "never calm: 2 rows of 3: poly/n=1 on tapegrad, poly/n=2 on tapegrad. The machine was slow throughout: "
-            "these times, marked ?, decide nothing. Measure again when the machine is less busy; `gradmark doctor` "
-            "shows the "
-            "machine's states.",
+            "never calm: 2 of 3 times: poly/n=1 on tapegrad, poly/n=2 on tapegrad. The machine was slow throughout, "
+            "so these times, marked ?, decide nothing. Measure again when it is less busy; `gradmark doctor` shows "
+            "the machine's states.",
         )
     ]
 
@@ -450,43 +428,3 @@ def test_what_reuse_is_worth_is_not_said_of_a_machine_that_was_never_calm(make: 
     rows = [make.measurement(make.cell(engine=engine)) for engine in ("tapegrad", "tapegrad:fresh")]
     assert any(text.startswith("reuse:") for _, text in said(make.run(*rows)))
     assert not any(text.startswith("reuse:") for _, text in said(make.run(never_calm(rows[0]), rows[1])))
-
-
-@pytest.mark.parametrize(
-    ("calm", "level", "text"),
-    [
-        (100, "info", "calm all the time."),
-        (83, "info", "calm for 83 % of the measuring time; when slow, work took 1.6 times as long. Times come from "
-         "calm blocks."),
-        (20, "info", "calm for 20 % of the measuring time; when slow, work took 1.6 times as long. Times come from "
-         "calm blocks."),
-        (8, "warning", "calm only for 8 % of the measuring time; when slow, work took 1.6 times as long. Times "
-         "come from "
-         "calm blocks, and few blocks were calm. Close other programs, or measure again later; `gradmark doctor` shows "
-         "the machine's states."),
-    ],
-)  # fmt: skip
-def test_how_calm_the_machine_was(make: Any, calm: int, level: str, text: str) -> None:
-    run = make.run(all_watched(make.measurement(), calm=calm, blocks=100))
-    assert list(calmness(run)) == [Note(level=level, text=f"machine: {text}")]
-    assert [note for note in notes(run, [], []) if "machine:" in note.text] == list(calmness(run))
-
-
-def test_a_run_without_pilots_says_so(make: Any) -> None:
-    (note,) = calmness(make.run(make.measurement()))
-    assert note.text == (
-        "machine: an older version made this run, without pilots; all blocks count as calm, at any clock speed."
-    )
-    assert list(calmness(make.run(make.failed("crash")))) == []
-
-
-def test_the_machines_of_a_fleet_and_rows_that_went_from_one_to_another(make: Any) -> None:
-    machine = make.run().environment
-    machines = [msgspec.structs.replace(machine, instance=name) for name in ("m1", "m2")]
-    on = [make.sample(process, machine=name) for process, name in enumerate(("m1", "m2"))]
-    measurement = make.measurement(samples=on)
-    run = make.run(measurement)
-    texts = [note.text for note in notes(msgspec.structs.replace(run, machines=machines), (), ())]
-    assert "fleet: measured on 2 machines of one class: m1, m2; each row on one." in texts
-    assert any(text.startswith(f"moved: {measurement.cell.row}. The machine was lost") for text in texts)
-    assert not any(note.text.startswith(("fleet", "moved")) for note in notes(run, (), ()))

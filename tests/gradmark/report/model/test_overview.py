@@ -30,7 +30,23 @@ def test_the_sentence_names_the_winners_the_ties_and_what_is_open(make: Any) -> 
             *row(make, "shared", tapegrad_jit=300.0, jax=301.0),
         )
     )
-    assert found.sentence == "tapegrad:jit is fastest on 2 of 4 rows and jax on 1; 1 tie. All 8 times are steady."
+    assert found.sentence == (
+        "tapegrad:jit is fastest on 2 of 4 rows and jax on 1; 1 tie. All 8 times, one per row and engine, are steady."
+    )
+
+
+def test_operators_do_not_compete_beside_functions(make: Any) -> None:
+    """Seen: a page of a run and of `gradmark ops` on two engines called one fastest on 31 of 38 rows."""
+    operators = [
+        make.measurement(
+            make.cell("operator", engine, None, params={"operation": "exp"}), samples=make.totals(*[5.0] * 6)
+        )
+        for engine in ("tapegrad", "jax")
+    ]
+    found = of(make.run(*row(make, "poly", tapegrad=100.0, jax=300.0), *operators))
+    assert found.sentence.startswith("tapegrad is fastest on 1 of 1 row. All 4 times")
+    assert [line.texts[-1] for line in found.lines] == ["1 of 1", "1 of 1"]
+    assert of(make.run(*operators)).sentence.startswith("No engine is the sole fastest on any row; 1 tie.")
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -48,7 +64,7 @@ def test_nothing_timed_says_nothing(make: Any) -> None:
 def test_unsteady_times_are_counted(make: Any) -> None:
     samples = make.totals(100.0, 200.0, 300.0)
     members = [make.measurement(make.cell(engine=engine), samples=samples) for engine in ("a", "b")]
-    assert of(make.run(*members)).sentence.endswith(" 2 of 2 times unsteady.")
+    assert of(make.run(*members)).sentence.endswith(" Of 2 times, one per row and engine, 2 are unsteady.")
 
 
 def test_the_first_engine_asked_for_is_the_readers_own_with_its_variants(make: Any) -> None:
@@ -68,7 +84,7 @@ def test_each_line_has_a_text_for_each_head(make: Any) -> None:
         "× fastest": "1.00", "fastest": "1", "tied": "0", "not settled": "0", "× least peak memory": "1.00",
         "fewest digits": "16.0", "allocation-free rows": "1 of 1", "rows timed": "1 of 1",
     }  # fmt: skip
-    assert (line.contract, line.broken) == ("2 of 2", False)
+    assert (line.contract, line.broken) == ("2 of 4 (2 not measured)", False)
     assert found.note == (
         "× fastest and peak memory: geometric means over the 1 row that all engines with a mean have."
     )

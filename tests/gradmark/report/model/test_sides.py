@@ -3,6 +3,7 @@
 import io
 from typing import Any
 
+import msgspec
 from oracles.watched import never_calm
 from rich.console import Console
 
@@ -10,7 +11,7 @@ from gradmark.records import Run, Settings
 from gradmark.report.exports.markdown import multiples as multiples_in_markdown
 from gradmark.report.exports.markdown import side_by_side
 from gradmark.report.model.multiples import multiples
-from gradmark.report.model.sides import LEGEND, Side, answers_of, compares, comparison, wanted
+from gradmark.report.model.sides import Side, answers_of, compares, comparison, wanted
 from gradmark.report.tables.terminal import print_comparison
 
 
@@ -27,6 +28,19 @@ def lines(side: Side) -> dict[str, list[str]]:
     return dict(side.lines)
 
 
+def summed_up(make: Any, run: Run) -> dict[str, list[str]]:
+    """The summary of a run and of the same rows at another size."""
+    twice = [
+        msgspec.structs.replace(m, cell=make.cell(engine=m.cell.engine, n=n))
+        for n in (10, 20)
+        for m in run.measurements
+    ]
+    summary = comparison(make.run(*twice)).sides[-1]
+    assert summary.title == "summary of 2 rows"
+    assert summary.remarks in ([], ["mean × fastest: geometric mean over the 2 rows that all engines with a mean have"])
+    return lines(summary)
+
+
 def test_three_engines_are_side_by_side(make: Any) -> None:
     two, three = run_of(make, ("a", 100.0), ("b", 200.0)), run_of(make, ("a", 100.0), ("b", 200.0), ("c", 300.0))
     assert (wanted(two), wanted(three)) == (False, True)
@@ -37,7 +51,7 @@ def test_three_engines_are_side_by_side(make: Any) -> None:
 
 def test_columns_by_speed_with_the_winner_marked(make: Any) -> None:
     found = comparison(run_of(make, ("slow", 3000.0), ("tapegrad", 1000.0), ("manual", 2000.0)))
-    row, summary = found.sides
+    (row,) = found.sides  # of one row there is nothing to sum up
     assert row.title == "poly/n=10"
     assert row.engines == ["tapegrad", "manual", "slow"]
     assert lines(row)["total"] == ["1.00 µs", "2.00 µs", "3.00 µs"]
@@ -46,13 +60,24 @@ def test_columns_by_speed_with_the_winner_marked(make: Any) -> None:
     assert lines(row)["spread"] == ["±0.0 %"] * 3
     assert lines(row)["error"] == ["0.50 ulp"] * 3
     assert lines(row)["Pareto"] == ["●", "", ""]
-    assert summary.title == "summary of 1 row; 1 thread for every engine, one engine per process"
-    assert summary.remarks == [
-        *LEGEND,
-        "mean × fastest: geometric mean over the 1 row that all engines with a mean have",
+    assert found.legend == [
+        "◀ fastest",
+        "times: measured in calm moments, at one clock speed",
+        "× by hand: against `manual`, whose derivatives are written by hand",
+        "● Pareto-optimal: no other engine is at least as good in time, peak memory and digits and better in one",
+        "every engine: 1 thread, in processes of its own",
     ]
-    assert lines(summary)["fastest"] == ["1", "0", "0"]
     assert found.answers == ["poly/n=10: tapegrad, 1.00 µs; 2.00 times as fast as manual, 3.00 times as fast as slow"]
+
+
+def test_the_legend_has_what_is_on_the_screen_and_nothing_else(make: Any) -> None:
+    tie = comparison(run_of(make, ("a", 1000.0), ("b", 1010.0), ("c", 2000.0)))
+    assert tie.legend[:2] == ["= tied with the fastest", "times: measured in calm moments, at one clock speed"]
+    assert not any(line.startswith(("× by hand", "n/a")) for line in tie.legend)
+    nothing = make.measurement(make.cell(engine="d"), memory=None, tape=None, samples=make.totals(*[3000.0] * 5))
+    found = comparison(run_of(make, ("a", 1000.0), ("b", 1300.0), others=[nothing], processes=2))
+    assert found.legend[0] == "? not settled: too few processes, or the machine was never calm"
+    assert "n/a: not available or not reported; `--format csv` gives the reason for each" in found.legend
 
 
 def test_the_time_that_is_shown_is_the_time_that_is_compared(make: Any) -> None:
@@ -74,7 +99,7 @@ def test_several_rows_have_an_overview(make: Any) -> None:
         make.failed("wrong-gradient", "off", make.cell(engine="b", n=20)),
     ]
     overview = comparison(run_of(make, ("a", 1000.0), ("b", 1010.0), ("c", 2000.0), others=others)).sides[-2]
-    assert overview.title == "total of all rows"
+    assert overview.title == "total, all rows"
     assert overview.engines == ["a", "b", "c"]
     assert overview.lines == [
         ("poly/n=10", ["1.00 µs=", "1.01 µs=", "2.00 µs"]),
@@ -84,19 +109,21 @@ def test_several_rows_have_an_overview(make: Any) -> None:
 
 def test_ties_are_shown_as_ties(make: Any) -> None:
     found = comparison(run_of(make, ("a", 1000.0), ("b", 1010.0), ("c", 2000.0)))
-    row, summary = found.sides
+    (row,) = found.sides
     assert lines(row)["× fastest"] == ["1.00=", "1.01=", "2.00"]
     assert row.best == {"× fastest": [True, True, False]}
-    assert (lines(summary)["fastest"], lines(summary)["tied"]) == (["0", "0", "0"], ["1", "1", "0"])
+    summary = summed_up(make, run_of(make, ("a", 1000.0), ("b", 1010.0), ("c", 2000.0)))
+    assert (summary["fastest"], summary["tied"]) == (["0", "0", "0"], ["2", "2", "0"])
     assert found.answers == ["poly/n=10: a (1.00 µs) and b (1.01 µs) tie; a is 2.00 times as fast as c"]
 
 
 def test_two_processes_settle_nothing_that_is_near(make: Any) -> None:
     found = comparison(run_of(make, ("a", 1000.0), ("b", 1300.0), ("c", 2900.0), processes=2))
-    row, summary = found.sides
+    (row,) = found.sides
     assert lines(row)["× fastest"] == ["1.00?", "1.30?", "2.90"]
     assert row.best == {"× fastest": [False, False, False]}
-    assert lines(summary)["not settled"] == ["1", "1", "0"]
+    summary = summed_up(make, run_of(make, ("a", 1000.0), ("b", 1300.0), ("c", 2900.0), processes=2))
+    assert summary["not settled"] == ["2", "2", "0"]
     assert found.answers == [
         "poly/n=10: a (1.00 µs) and b (1.30 µs): 2 processes do not settle the order; measure again with "
         "--processes 6; a is 2.90 times as fast as c"
@@ -135,10 +162,9 @@ def test_engines_that_ran_nothing_are_one_line_and_no_column(make: Any) -> None:
     assert found.absent == [
         "d ran nothing: it has no tensors, and this is a function of tensors",
         "e ran nothing: crashed: no clang for poly (and 1 other reason on other rows)",
-        "numpy was not ranked: it gives no gradient",
+        "numpy was not ranked: it computes no gradient",
     ]
     assert {engine for side in found.sides for engine in side.engines} == {"a", "b"}
-    assert all(side.remarks[: len(LEGEND)] in ([], LEGEND) for side in found.sides)
 
 
 def test_an_engine_that_lacks_several_operations_ran_nothing_for_one_reason(make: Any) -> None:
@@ -189,7 +215,7 @@ def test_a_first_call_that_pays_off_late_is_told(make: Any) -> None:
 
 def test_threads_are_said(make: Any) -> None:
     run = run_of(make, ("a", 1000.0), ("b", 2000.0), ("c", 3000.0), settings=Settings(threads=4))
-    assert comparison(run).sides[-1].title.startswith("summary of 1 row; 4 threads for every engine")
+    assert comparison(run).legend[-1] == "every engine: 4 threads, in processes of its own"
 
 
 def test_what_does_not_fit_goes_below(make: Any) -> None:
@@ -218,7 +244,7 @@ def test_an_engine_that_was_never_calm_is_shown_and_wins_nothing(make: Any) -> N
     run = run_of(make, ("a", 1000.0), ("b", 900.0), ("manual", 3000.0))
     first, second, third = run.measurements
     found = comparison(make.run(first, never_calm(second), third))
-    row, summary = found.sides
+    (row,) = found.sides
     assert row.engines == ["b", "a", "manual"]
     assert lines(row)["total"] == ["900 ns?", "1.00 µs", "3.00 µs"]
     assert lines(row)["× fastest"] == ["0.90?", "1.00?", "3.00"]
@@ -226,4 +252,4 @@ def test_an_engine_that_was_never_calm_is_shown_and_wins_nothing(make: Any) -> N
     assert lines(row)["Pareto"] == ["", "●", ""]
     assert row.remarks[0] == "? the machine was never calm while b ran"
     assert row.best == {"× fastest": [False, False, False]}
-    assert dict(zip(summary.engines, lines(summary)["not settled"], strict=True)) == {"a": "1", "b": "1", "manual": "0"}
+    assert found.legend[0] == "? not settled: too few processes, or the machine was never calm"

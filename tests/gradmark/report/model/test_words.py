@@ -17,7 +17,7 @@ SENTENCES = {
     ),
     Code.UNFINISHED: (
         Warning(code=Code.UNFINISHED, numbers={"late_ns": 2500.0}),
-        "Work seems to go on for 2.50 µs after the clock is read: the times are too small then. Give the session a "
+        "Work seems to continue for 2.50 µs after the clock is read, so the times are too small. Give the session a "
         "`synchronize` that waits.",
     ),
     Code.UNREPEATABLE: (
@@ -43,7 +43,7 @@ SENTENCES = {
     Code.CACHE_FLATTERED: (
         Warning(code=Code.CACHE_FLATTERED, numbers={"hot_ns": 10e3, "cold_ns": 50e3}),
         "Back to back an iteration takes 10.0 µs, with flushed caches 50.0 µs: what it reads fits into the device's "
-        "cache. A loop that times it there says little of a program that does other work in between.",
+        "cache. A loop that times it there says little about a program that does other work in between.",
     ),
     Code.BEYOND_MEMORY: (
         Warning(code=Code.BEYOND_MEMORY, numbers={"bytes_per_s": 9e12, "roof_bytes_per_s": 4.1e12}),
@@ -58,7 +58,7 @@ SENTENCES = {
     Code.NOT_WAITED: (
         Warning(code=Code.NOT_WAITED, numbers={"late_ns": 150e3}),
         "`synchronize` returned 150 µs before the device had finished. These times are right, as the device took "
-        "them; whoever times this session by a host's clock finds too little.",
+        "them; anyone who times this session by the host's clock measures too little.",
     ),
     Code.DONE_TWICE: (
         Warning(code=Code.DONE_TWICE, numbers={"kernels": 18.0, "apart_kernels": 9.0}),

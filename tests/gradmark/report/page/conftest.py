@@ -46,7 +46,8 @@ def several(make: Any) -> Run:
             )
             cell = make.cell("poly", engine, n)
             samples = [timed(process, cost * n + 40 * process) for process in range(3)]
-            found.append(make.measurement(cell, samples=samples, memory=memory, operations=2 * n))
+            calls = {"sin": n, "exp": n}
+            found.append(make.measurement(cell, samples=samples, memory=memory, operations=2 * n, calls=calls))
         for operation, extra in (("nothing", 0.0), ("sin", 500.0), ("exp", 5000.0)):
             cell = make.cell("operator", engine, None, suite="operators", params={"operation": operation})
             found.append(make.measurement(cell, samples=[timed(0, 10_000.0 + extra)]))

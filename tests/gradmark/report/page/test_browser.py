@@ -32,13 +32,45 @@ def test_every_section_is_there_and_every_plot_is_drawn(opened: Open) -> None:
         "At a glance", "Ratios", "The table", "Contract and hypotheses", "Forward and backward", "Scaling", "Operators",
         "Memory", "Accuracy", "Samples", "Engines side by side", "Roofline", "Published beside measured", "History",
     ]  # fmt: skip
-    for chart in ("ratios", "scaling", "accuracy", "spread", "samples", "first-call", "pareto", "roofline", "history"):
+    for chart in (
+        "ratios",
+        "scaling",
+        "icicle",
+        "accuracy",
+        "spread",
+        "samples",
+        "first-call",
+        "pareto",
+        "roofline",
+        "history",
+    ):
         figure = page.locator(f"#{chart}-chart")
         figure.scroll_into_view_if_needed()
         figure.locator(".plot svg").first.wait_for()
         assert figure.locator(".summary").text_content().endswith(".")
     for link in page.locator("nav a, .card a").evaluate_all("links => links.map(one => one.hash)"):
         assert page.locator(f"section{link}").count() == 1
+
+
+def test_an_icicle_is_drawn_to_scale_and_follows_the_filter(opened: Open) -> None:
+    page = opened()
+    figure = page.locator("#icicle-chart")
+    figure.scroll_into_view_if_needed()
+    figure.locator("svg rect.box").first.wait_for()
+    boxes = figure.evaluate("figure => figure.view.boxes")
+    widths = figure.locator("svg rect.box").evaluate_all("all => all.map((one) => Number(one.getAttribute('width')))")
+    whole = boxes[0]["width"]
+    assert [round(width / widths[0], 3) for width in widths] == [round(box["width"] / whole, 3) for box in boxes]
+    assert {"forward", "backward", "exp"} <= set(figure.locator("svg text.note").all_text_contents())
+    box = figure.locator("svg rect.box").nth(1).bounding_box()
+    page.mouse.move(box["x"] + 20, box["y"] + box["height"] / 2)
+    assert page.locator(".tip").text_content().startswith("forward: ")
+    assert figure.evaluate("figure => linesOf(figure)")[:2] == [
+        ["level", "name", "start_ns", "width_ns"], [0, "forward + backward", 0, whole],
+    ]  # fmt: skip
+    assert figure.locator("select").nth(1).locator("option").count() == 2
+    only(page, "tapegrad")
+    assert figure.locator("select").nth(1).locator("option").all_text_contents() == ["tapegrad"]
 
 
 def test_plots_wait_until_they_are_near(opened: Open) -> None:
@@ -54,7 +86,7 @@ def test_without_scripts_every_column_is_shown(chromium: Any, written: str) -> N
     heads = page.locator("#grid thead th")
     assert page.locator("#grid thead th[hidden]").count() > 5
     assert all(heads.nth(place).is_visible() for place in range(heads.count()))
-    assert page.locator("#count").text_content() == "17 of 17 rows"
+    assert page.locator("#count").text_content() == "17 of 17 cells"
     assert page.locator("#memory .bars").is_visible()
     page.close()
 
@@ -92,9 +124,9 @@ def test_a_long_table_is_sorted_in_brief_and_then_whole(opened: Open) -> None:
 def test_filtering_by_text_suite_and_engine(opened: Open) -> None:
     page = opened(plots=False)
     count = page.locator("#count")
-    assert count.text_content() == "17 of 17 rows"
+    assert count.text_content() == "17 of 17 cells"
     page.fill("#find", "poly 1000")
-    assert count.text_content() == "4 of 17 rows"
+    assert count.text_content() == "4 of 17 cells"
     only(page, "tapegrad")
     assert texts(page, 1) == ["poly/n=1000", "poly/n=10000"]
     page.fill("#find", "")
@@ -251,7 +283,7 @@ def test_nothing_is_wider_than_the_screen(opened: Open, width: int) -> None:
     )
     assert outside == []
     page.fill("#find", "poly")
-    assert page.locator("#count").text_content() == "8 of 17 rows"
+    assert page.locator("#count").text_content() == "8 of 17 cells"
 
 
 @pytest.mark.parametrize(("run", "width", "scheme"), [("written", 400, "dark"), ("written_recorded", 1280, "light")])

@@ -18,7 +18,7 @@ def test_cards_without_data_say_what_to_do(make: Any) -> None:
     assert said(nothing, make=make) == [
         ("Rows", "good", "Timed: 1 of 1 row."),
         ("Contract", "none", "`gradmark contract` measures what it needs."),
-        ("Gradients", "none", "No engine of this run gives a gradient."),
+        ("Gradients", "none", "No engine in this run computes a gradient."),
         ("Allocations", "none", "No row has a count: memray is not installed."),
         ("Scaling", "none", "No workload has enough sizes. `gradmark scale poly` measures them."),
         (
@@ -36,9 +36,9 @@ def test_cards_of_a_good_run(make: Any) -> None:
     assert said(*rows, make=make, promises=promises, gate=gate) == [
         ("Rows", "good", "Timed: 4 of 4 rows."),
         ("Contract", "good", "tapegrad keeps 1 of 1 promise."),
-        ("Gradients", "good", "All 4 gradients are within their tolerance; the least exact has 16.0 digits "
+        ("Gradients", "good", "All 4 gradients are within their tolerance; the least accurate has 16.0 digits "
          "(poly/n=10 on tapegrad)."),
-        ("Allocations", "good", "None in steady state on 4 of 4 rows."),
+        ("Allocations", "good", "No allocations on 4 of 4 rows."),
         ("Scaling", "good", "At most linear: 8 of 8 costs."),
         ("Gate", "good", "Against gradmark-baseline.json: 9 pass."),
     ]  # fmt: skip
@@ -66,7 +66,7 @@ def test_cards_of_a_bad_run(make: Any) -> None:
     assert found["Gradients"] == ("bad", "1 of 5 gradients wrong: tree/n=10 on tapegrad.")
     assert found["Allocations"] == (
         "doubt",
-        "None in steady state on 0 of 4 rows; worst: poly/n=10000 on tapegrad, 10.0 k per iteration.",
+        "No allocations on 0 of 4 rows; worst: poly/n=10000 on tapegrad, 10.0 k per iteration.",
     )
     assert found["Scaling"] == ("bad", "At most linear: 3 of 4 costs; superlinear: total of poly/n=*@tapegrad, n^2.00.")
 
@@ -79,7 +79,7 @@ def test_rows_without_a_time_are_counted_as_the_notes_count_them(make: Any) -> N
     card = cards(Material([run]), [], None)[0]
     assert (card.word, card.text) == ("unfinished", "Timed: 100 of 227 rows; 127 not timed yet.")
     (note,) = [note.text for note in page([run]).notes if note.text.startswith("unfinished")]
-    assert "of 227 rows, 8 were not reached and 119 have no time yet." in note
+    assert "of 227 cells, 8 were not reached and 119 have no time yet." in note
 
 
 def test_failed_rows_are_not_waiting(make: Any) -> None:

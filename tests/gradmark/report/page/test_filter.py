@@ -57,7 +57,7 @@ def test_the_first_screen_is_the_terminals(opened: Open, written_recorded: str, 
             assert line[label] == terminal[titles.get(label, label)][place], (engine, label)
     assert page.locator("#sentence").text_content() == (
         "casadi is fastest on 3 of 8 rows, tapegrad:program on 2, tapegrad on 1 and 1 other engine on 1; "
-        "1 not settled. 23 of 54 times unsteady."
+        "1 not settled. Of 54 times, one per row and engine, 23 are unsteady."
     )
 
 
@@ -88,7 +88,7 @@ def test_the_overview_of_rows_is_pythons_of_these_rows(opened: Open, written_rec
     found = model(of(recorded, lambda m: m.cell.workload == "poly"))
     assert page.locator("#sentence").text_content() == found.sentence
     page.fill("#find", "no such thing")
-    assert page.locator("#sentence").text_content() == "The filter leaves no time."
+    assert page.locator("#sentence").text_content() == "The filter hides every time."
 
 
 def test_hidden_engines_still_count_as_rivals(opened: Open, written_recorded: str) -> None:
@@ -108,7 +108,7 @@ def test_the_filter_drives_every_section(opened: Open, written_recorded: str) ->
     page.evaluate("drawAll()")
     only(page, "tapegrad", "jax")
     page.select_option("#by-suite", label="scalar")
-    assert page.locator("#count").text_content() == "10 of 64 rows"
+    assert page.locator("#count").text_content() == "10 of 64 cells"
     hidden = ("torch", "casadi", "manual", "xad", "null")
     for section, least in (("#grid", 10), ("#phases .bars", 7), ("#memory .bars", 10)):
         names = page.locator(f"{section} tbody tr:visible").all_inner_texts()
@@ -132,8 +132,8 @@ def test_a_filter_that_leaves_nothing_says_so(opened: Open, written_recorded: st
     page = opened(address=written_recorded)
     page.evaluate("drawAll()")
     page.fill("#find", "no such thing")
-    assert page.locator("#count").text_content() == "0 of 64 rows"
-    assert page.locator("#ratios-chart svg").text_content() == "The filter leaves nothing of this plot."
+    assert page.locator("#count").text_content() == "0 of 64 cells"
+    assert page.locator("#ratios-chart svg").text_content() == "The filter hides everything in this plot."
 
 
 def test_a_link_shows_the_same_view(opened: Open, written_recorded: str) -> None:
@@ -146,7 +146,7 @@ def test_a_link_shows_the_same_view(opened: Open, written_recorded: str) -> None
     page.locator("nav a", has_text="Memory").click()
     assert page.url.split("#")[1] == "memory?engine=tapegrad&engine=jax&find=poly&suite=scalar&baseline=manual"
     other = opened(address=page.url)
-    assert other.locator("#count").text_content() == "2 of 64 rows"
+    assert other.locator("#count").text_content() == "2 of 64 cells"
     assert other.locator("#find").input_value() == "poly"
     assert other.locator("#engines-shown").text_content() == "Engines: 2 of 8"
     other.locator("#memory:focus").wait_for()
@@ -154,17 +154,17 @@ def test_a_link_shows_the_same_view(opened: Open, written_recorded: str) -> None
     other.evaluate("drawAll()")
     assert other.locator("#ratios-chart select").input_value() == "manual"
     other.click("#reset")
-    assert other.locator("#count").text_content() == "64 of 64 rows"
+    assert other.locator("#count").text_content() == "64 of 64 cells"
     assert other.url.split("#")[1] == "memory?baseline=manual"
     page.go_back()
-    assert page.locator("#count").text_content() == "2 of 64 rows"
+    assert page.locator("#count").text_content() == "2 of 64 cells"
 
 
 def test_one_engine_alone(opened: Open, written_recorded: str) -> None:
     page = opened(address=written_recorded, plots=False)
     page.click("#engines-shown")
     page.get_by_role("button", name="only casadi").click()
-    assert page.locator("#count").text_content() == "8 of 64 rows"
+    assert page.locator("#count").text_content() == "8 of 64 cells"
     assert page.locator("#grid tbody tr:visible").count() == 8
 
 
@@ -198,10 +198,10 @@ def test_dots_are_the_ratios_of_the_terminal(opened: Open, written_recorded: str
 
 
 def test_rows_without_rivals_are_won_by_nobody(opened: Open, several: Run) -> None:
-    """Two engines have four sizes and two operators in common; the other rows are of one."""
+    """Two engines have four sizes in common; the other rows are of one, or operators, which compete elsewhere."""
     page = opened(plots=False)
     found = model(several)
-    assert "of 7 rows" in found.sentence
+    assert "of 4 rows" in found.sentence
     page.evaluate("apply()")
     assert (page.locator("#sentence").text_content(), standings(page)) == (found.sentence, numbers_of(found))
     only(page, "tapegrad")

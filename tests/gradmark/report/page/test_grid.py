@@ -32,7 +32,7 @@ def test_a_number_of_calm_blocks_has_its_interval_and_the_spread(make: Any) -> N
     assert column(found, "total")[0] == Field(
         text="1.04 µs", value="1040.0", more="1.01 µs to 1.07 µs, 96 %; spread ±2.9 %"
     )
-    assert found.times == "in calm moments, at one clock speed"
+    assert found.times == "measured in calm moments, at one clock speed"
 
 
 def test_an_interval_states_its_coverage(make: Any) -> None:

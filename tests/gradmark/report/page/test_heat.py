@@ -40,7 +40,7 @@ def test_engines_side_by_side(material: Material) -> None:
     found = heat.side_by_side(material)
     assert found is not None
     assert [square.text for square in found.rows[0].squares] == ["1.00 µs · × 1.00◀", "3.00 µs · × 3.00"]
-    assert found.rows[-1].name == "geometric mean of 7"
+    assert found.rows[-1].name == "geometric mean of 4"
     assert found.rows[-1].squares[0].text == "× 1.00"
 
 

@@ -46,7 +46,7 @@ def test_history_tells_other_machines_apart(make: Any) -> None:
 def test_history_needs_two_runs_with_a_row_in_common(make: Any) -> None:
     one = make.run(make.measurement())
     other = make.run(make.measurement(make.cell("tree")), id="run-2")
-    assert history(Material([one])).missing.startswith("One run was given; `gradmark report RUN RUN …`")
+    assert history(Material([one])).missing.startswith("A history needs two runs or more: `gradmark report RUN RUN …`")
     assert history(Material([one, other])).missing == "The runs have no row in common."
 
 

@@ -47,7 +47,7 @@ def test_an_empty_run(make: Any) -> None:
 
 def test_data_is_the_charts(several: Run) -> None:
     assert list(msgspec.json.decode(data(page([several])))) == [
-        "scaling-chart", "accuracy-chart", "samples-chart", "first-call-chart", "pareto-chart",
+        "scaling-chart", "icicle-chart", "accuracy-chart", "samples-chart", "first-call-chart", "pareto-chart",
         "roofline-chart",
     ]  # fmt: skip
 

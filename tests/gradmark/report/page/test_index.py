@@ -35,7 +35,9 @@ def test_an_engine_on_two_devices_competes_with_itself(make: Any) -> None:
 
 def test_the_page_of_two_devices_names_both_and_offers_the_choice(make: Any) -> None:
     made = page([devices(make)])
-    assert made.overview.sentence == ("torch (cuda) is fastest on 1 of 1 row. All 4 times are steady.")
+    assert made.overview.sentence == (
+        "torch (cuda) is fastest on 1 of 1 row. All 4 times, one per row and engine, are steady."
+    )
     text = render(made)
     for control in ("by-device", "by-derivative"):
         assert f'id="{control}"' in text

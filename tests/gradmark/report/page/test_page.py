@@ -108,7 +108,7 @@ def test_each_unfinished_run_names_its_own_command(make: Any) -> None:
     old = make.run(id="old", started="2026-01-01", planned=[make.cell("poly"), make.cell("tree")], verb="contract")
     new = make.run(make.measurement(), id="new", started="2026-01-02", planned=[make.cell("poly")], finished=True)
     (note,) = [note.text for note in page([old, new]).notes if note.text.startswith("unfinished")]
-    assert note == "unfinished: of 1 row, 1 was not reached. `gradmark contract --resume old` continues the run."
+    assert note == "unfinished: of 1 cell, 1 was not reached. `gradmark contract --resume old` continues the run."
 
 
 def test_engines_of_different_runs_share_no_rounds(make: Any) -> None:

@@ -73,8 +73,8 @@ def finding(code, metric="total", **numbers):
         (finding(FindingCode.BETTER, noise=0.01, p_value=1.0), "noise 1.0 %, p = 1"),  # no baseline has times
         (
             finding(FindingCode.VANISHED),
-            "in the baseline, but not measured: select it (a function of yours by its file, `gradmark check FILE`); "
-            "if it is gone for good, `gradmark baseline update` removes it",
+            "in the baseline, but not measured: name it (`gradmark check FILE` for a function of yours) or list it "
+            "under `select` in pyproject.toml; if it is gone for good, `gradmark baseline update` removes it",
         ),
         (finding(FindingCode.STATUS, statuses=("ok", "crash"), detail="bang"), "crash, was ok: bang"),
         (finding(FindingCode.STATUS, statuses=("error", "error"), detail="bang"), "still error: bang"),

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from gradmark.records import Memory
-from gradmark.report.model.notes import Note
+from gradmark.report.model.note import Note
 from gradmark.report.model.suites import Table
 from gradmark.report.tables.terminal import print_tables
 
@@ -20,13 +20,13 @@ workload   engine     primal  forward  backward           total  spread  bwd/fwd
 poly/n=10  tapegrad  1.00 µs  2.00 µs   ~500 ns         2.50 µs  ±0.0 %    ~0.25           2.50  8.00 M       0  4.00 KiB    20  0.50 ulp     7.00 µs
 poly/n=10  null         4 ns      n/a       n/a             n/a     n/a      n/a            n/a     n/a     n/a       n/a   n/a  0.50 ulp     7.00 µs
 poly/n=10  bad                                   wrong gradient
-times: fastest block (no pilots); ratios and rates come from them
-spread: half the width of the time's interval; at least 95 % with six processes, else the range
+times: fastest block (no pilots)
+spread: half the width of the time's interval (95 % from six processes on, else the range)
 ~ computed as total − the other part
 n/a forward, backward, total, bwd/fwd, grad/primal, ops/s (null): the engine only evaluates
 n/a spread (null): one process has no spread
 n/a allocs, peak (null): not measured
-n/a tape (null): the engine does not say
+n/a tape (null): the engine does not report it
 
 info: A note."""  # noqa: E501  what is shown at 150 columns
 FAILED = """\
@@ -80,6 +80,16 @@ def test_no_line_is_wider_than_the_terminal_and_what_is_left_out_is_named(make: 
 @pytest.mark.parametrize("width", [1, 10, 20])
 def test_a_terminal_can_be_absurdly_narrow(make: Any, width: int) -> None:
     assert printed(make.tables(make.measurement()), width=width)
+
+
+def test_the_names_of_engines_fold_between_their_parts(make: Any) -> None:
+    """Seen: `tapegrad:recordi` and, on the next line, `ng-constants`."""
+    engines = ("tapegrad", "tapegrad:recording-constants")
+    text = printed(make.tables(*(make.measurement(make.cell(engine=engine)) for engine in engines)), width=80)
+    assert [line.split()[1] for line in text.splitlines() if line.startswith("poly")] == ["tapegrad", "tapegrad:"]
+    assert [line.strip() for line in text.splitlines() if "recording" in line or "constants" in line] == [
+        "recording-", "constants",
+    ]  # fmt: skip
 
 
 def test_nothing_measured() -> None:

@@ -47,6 +47,7 @@ const csvLines = (lines) => `${lines.map((line) => line.map((one) => csvField(St
 function linesOf(figure) {
   if (figure.lines) return figure.lines();
   const view = filled(figure.view);
+  if (view.boxes?.length) return [["level", "name", "start_ns", "width_ns"], ...view.boxes.map((one) => [one.level, one.name, one.start, one.width])];
   if (view.blocks) return [["process", "block", "measured_ns", "state"], ...view.unrolled.map((one) => [one.number, one.at + 1, one.measured, one.state])];
   const series = visibleSeries({ ...view, engines: figure.chart.by_engine ?? true });
   const points = series.flatMap((one) => one.x.map((value, at) => [one.name, view.x.names[value] ?? value, one.y[at], one.low[at], one.high[at]]));

@@ -53,7 +53,7 @@ function apply() {
   filter.tasks = new Set(index.cells.flatMap((cell, place) => (filter.shown[place] ? [cell.task] : [])));
   all("[data-c], [data-t], [data-e]").forEach(applyTo);
   const count = filter.shown.filter(Boolean).length;
-  document.getElementById("count").textContent = `${count} of ${index.cells.length} ${index.cells.length === 1 ? "time" : "rows"}`.replace("time", "row");
+  document.getElementById("count").textContent = `${count} of ${index.cells.length} ${index.cells.length === 1 ? "cell" : "cells"}`;
   document.getElementById("engines-shown").textContent = filter.engines ? `Engines: ${filter.engines.size} of ${boxes.length}` : "Engines: all";
   document.getElementById("reset").hidden = !filter.active();
   filter.followers.forEach((follow) => follow());

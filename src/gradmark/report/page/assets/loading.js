@@ -47,7 +47,7 @@ async function prepareCharts(figures) {
   try {
     charts = JSON.parse(await unpacked("data"));
   } catch (error) {
-    figures.forEach((one) => (one.querySelector(".summary").textContent = `This browser cannot draw it: ${error.message}.`));
+    figures.forEach((one) => (one.querySelector(".summary").textContent = `This browser cannot draw this plot: ${error.message}.`));
     return;
   }
   const watcher = new IntersectionObserver((entries) => {

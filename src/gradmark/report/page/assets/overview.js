@@ -21,7 +21,7 @@ const group = (cells, key) => cells.reduce((groups, cell) => groups.set(cell[key
 
 // What tally.py calls a contest: the rows with their standings, and what each engine was asked for.
 function contest() {
-  const shown = index.cells.filter((_, at) => filter.shown[at]);
+  const shown = index.cells.filter((cell, at) => filter.shown[at] && !cell.apart);
   const placed = shown.filter((cell) => cell.place);
   const rows = [...group(placed.filter((cell) => rivals.get(cell.task) > 1), "task").values()];
   const planned = group(shown, "competitor");
@@ -41,7 +41,7 @@ function numbersOf(name, { placed, planned, own, common }) {
     return of(row)?.place.peak / least;
   });
   // As Python: a row without this engine's peak leaves no mean, and neither does a row in which nobody has one.
-  const whole = (some) => some.length === common.length && some.length && some.every((one) => one > 0);
+  const whole = (some) => some.length === common.length && some.length && some.every((one) => one > 0 && Number.isFinite(one));
   const digits = timed.map((cell) => cell.place.digits).filter((one) => one !== undefined);
   const counted = (planned.get(name) ?? []).filter((cell) => cell.status === "ok" && cell.allocations !== undefined);
   const marks = (mark) => cells.filter((cell) => cell.place.mark === mark).length;
@@ -72,15 +72,21 @@ function winnersText({ rows, placed, own }) {
   return `${[winners.length ? listed(parts) : "No engine is the sole fastest on any row", ...(open.length ? [listed(open)] : [])].join("; ")}.`;
 }
 
-function unsteadyText() {
+// Winners are counted by rows, these by times: where both are said, so is what there is one of.
+function unsteadyText({ rows }) {
   const timed = index.cells.filter((cell, at) => filter.shown[at] && cell.timed);
   if (!timed.length) return "";
   const doubtful = timed.filter((cell) => cell.calm && !cell.steady).length;
   const never = timed.filter((cell) => !cell.calm).length;
   if (timed.length === 1) return `The time is ${never ? "never calm" : doubtful ? "unsteady" : "steady"}.`;
   const count = plural(timed.length, "time");
-  if (never && !doubtful) return `${never} of ${count} never calm.`;
-  return `${doubtful ? `${doubtful} of ${count} unsteady` : `All ${count} are steady`}${never ? `, ${never} never calm` : ""}.`;
+  const each = rows.length ? ", one per row and engine," : "";
+  if (!doubtful && !never) return `All ${count}${each} are steady.`;
+  const parts = [
+    ...(doubtful ? [`${doubtful} ${doubtful === 1 ? "is" : "are"} unsteady`] : []),
+    ...(never ? [`${never} ${never === 1 ? "was" : "were"} never calm`] : []),
+  ];
+  return `Of ${count}${each || ","} ${listed(parts)}.`;
 }
 
 function meansText({ rows, common }) {
@@ -92,7 +98,7 @@ function meansText({ rows, common }) {
 function showOverview() {
   const found = contest();
   const hides = filter.engines && found.rows.length > 0;
-  document.getElementById("sentence").textContent = [winnersText(found), unsteadyText()].filter(Boolean).join(" ") || "The filter leaves no time.";
+  document.getElementById("sentence").textContent = [winnersText(found), unsteadyText(found)].filter(Boolean).join(" ") || "The filter hides every time.";
   const note = document.getElementById("means");
   if (note) note.textContent = [meansText(found), hides ? "× fastest, marks and ties are against all engines of the run, hidden ones too." : ""].filter(Boolean).join(" ");
   for (const line of all("#standings tbody tr")) {

@@ -50,7 +50,7 @@ function seriesPlot(place, view) {
 
 function nothing(svg, width) {
   resize(svg, width, 60);
-  el("text", { class: "title", x: 12, y: 34 }, svg, "The filter leaves nothing of this plot.");
+  el("text", { class: "title", x: 12, y: 34 }, svg, "The filter hides everything in this plot.");
 }
 
 function drawSeries(svg, one, x, y) {
@@ -76,7 +76,8 @@ function draw(figure) {
   place.setAttribute("aria-label", [...view.keys, view.answer, view.summary].filter(Boolean).join(" "));
   figure.querySelector(".summary").textContent = view.summary;
   if (view.answer) figure.querySelector(".answer").textContent = view.answer;
-  if (view.blocks) blocksPlot(place, view);
+  if (view.boxes?.length) iciclePlot(place, view);
+  else if (view.blocks) blocksPlot(place, view);
   else seriesPlot(place, { ...view, engines: figure.chart.by_engine ?? true });
 }
 

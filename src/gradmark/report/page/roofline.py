@@ -14,7 +14,7 @@ import msgspec
 from gradmark import units
 from gradmark.records import Measurement
 from gradmark.records.cell import USUAL_DEVICE
-from gradmark.records.metric import roof
+from gradmark.records.readings import roof
 from gradmark.report.page.chart import Axis, Chart, Series, Style, View, short
 from gradmark.report.page.material import Entry, Material
 

@@ -29,10 +29,11 @@ LEAST_BLOCKS = 2
 # machine that is always calm, or what the run can spare. What it then lacks, later processes have.
 PATIENCE = 3.0
 
-# Before each block so many times its iterations are called without the clock, less one: what takes as long as a block is
-# not called twice. The first find caches and branch predictors as pilots, garbage collector, other phases and forgetting
-# have left them. Without any, blocks of PyTorch's 46 us took 4 % longer, and of JAX's 24 us 12 % (decision 26). Half as
-# many as are timed were not enough where a block has six iterations: a tree of 1,023 nodes took 4 % longer.
+# Before each block so many times its iterations are called without the clock, less one: what takes as long as a block
+# is not called twice. The first find caches and branch predictors as pilots, garbage collector, other phases and
+# forgetting have left them. Without any, blocks of PyTorch's 46 us took 4 % longer, and of JAX's 24 us 12 %
+# (decision 26). Half as many as are timed were not enough where a block has six iterations: a tree of 1,023 nodes
+# took 4 % longer.
 LEAD_IN = 1.0
 
 Call = Callable[[], Any]
@@ -214,7 +215,7 @@ def time_together(
     """Times all phases in turns until each has so many calm blocks, or patience ends: its own, or a longer one.
 
     Before each block the core forgets what it has learnt, and the machine must be calm, or is waited for. The garbage
-    collector is off inside blocks and run between rounds; what exists before is frozen, so that collecting costs little.
+    collector is off inside blocks and run between rounds; what exists before is frozen: collecting then costs little.
     """
     gc.collect()
     gc.freeze()

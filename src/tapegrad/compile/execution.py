@@ -21,6 +21,7 @@ from tapegrad.compile.fusion import Group, is_splat, view_of
 from tapegrad.compile.grouped import GroupedFunction
 from tapegrad.compile.operations import computed
 from tapegrad.compile.repeating import Repeating
+from tapegrad.compile.report import Report
 from tapegrad.compile.rowkernels import Kernel, UnsupportedGroupError, kernel
 from tapegrad.compile.symbol import Node
 from tapegrad.compile.trace import TracedFunction, is_input
@@ -40,24 +41,6 @@ class Step:
     native: Any = None
     native_address: int = 0
     node: Node | None = None
-
-
-@dataclass
-class Report:
-    """What a traced function was compiled to."""
-
-    operations: int
-    kernels: int
-    products: int
-    loops: int  # each of which has a body, whose own operations count once
-    convolutions: int
-    interpreted: list[str]  # the operations that NumPy executes
-    temporary_bytes: int
-    read_bytes: int  # of arrays, in each call; an array that several kernels read counts for each
-    written_bytes: int
-    code_bytes: int
-    compile_seconds: float
-    vector_maths: str  # where its exp, log and their kin come from: "libmvec", "own", "one lane at a time", or several
 
 
 def is_plain(tree: Any) -> bool:
@@ -383,6 +366,10 @@ class Executable(GroupedFunction):
         arrays[id(node)] = value
         if id(node) in self.slots:
             self.table[self.slots[id(node)]] = value.ctypes.data
+
+    def items(self, results: list[Array]) -> list[Any]:
+        """What is given back: arrays, and floats for numbers without axes."""
+        return [result if result.shape else result.item() for result in results]
 
     def report(self) -> Report:
         """What it was compiled to."""

@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tapegrad.compile.calling import Entry
-from tapegrad.compile.execution import Executable, Report
-from tapegrad.compile.trace import array_of, is_input, traced
+from tapegrad.compile.devices import array_of, common, device_of
+from tapegrad.compile.execution import Executable
+from tapegrad.compile.report import Report
+from tapegrad.compile.trace import is_input, traced
 from tapegrad.errors import InputError
 from tapegrad.tensor.carried import filled
 from tapegrad.tensor.nesting.levels import depth
@@ -36,7 +38,8 @@ def signature(value: Any) -> Any:
         if type(value) is float:
             return float
         array = array_of(value)
-        return (array.shape, array.dtype)
+        device = device_of(array)
+        return (array.shape, array.dtype) if device is None else (array.shape, array.dtype, device.name)
     try:
         hash(value)
     except TypeError:
@@ -67,12 +70,13 @@ def exclusively(entry: Entry | None) -> Iterator[None]:
 class Jit:
     """A function that is compiled when it is called. `traces` counts how often it was traced."""
 
-    def __init__(self, f: Callable[..., Any], strict: bool):
+    def __init__(self, f: Callable[..., Any], strict: bool, tf32: bool | None):
         functools.update_wrapper(self, f)
         self.traces = 0
         self._f = f
         self._strict = strict
-        self._kept: OrderedDict[Any, tuple[Executable, Any, Entry | None]] = OrderedDict()
+        self._tf32 = tf32
+        self._kept: OrderedDict[Any, tuple[Any, Any, Entry | None]] = OrderedDict()
         self._told = False
         self._entry: Entry | None = None
 
@@ -96,10 +100,9 @@ class Jit:
                 return quick
         with executable.lock, exclusively(entry):
             results = executable([array_of(value) for value in flat(args) if is_input(value)])
-        items = [result if result.shape else result.item() for result in results]
-        return filled(structure, items)
+        return filled(structure, executable.items(results))
 
-    def _executable(self, args: tuple[Any, ...]) -> tuple[Executable, Any, Entry | None]:
+    def _executable(self, args: tuple[Any, ...]) -> tuple[Any, Any, Entry | None]:
         key = signature(args)
         kept = self._kept.get(key)
         if kept is None:
@@ -108,9 +111,8 @@ class Jit:
                     f"expected arguments like those of the first call of {self._name()}, which is strict; got others: "
                     f"{described(key)}; jit(f) without strict=True compiles again for them"
                 )
-            function = traced(self._f, args)
-            executable = Executable(function, lend=True)
-            kept = self._kept[key] = executable, function.structure, executable.entry(args)
+            executable, structure = self._compiled(args)
+            kept = self._kept[key] = executable, structure, executable.entry(args)
             self.traces += 1
             if len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)
@@ -123,6 +125,18 @@ class Jit:
                     stacklevel=3,
                 )
         return kept
+
+    def _compiled(self, args: tuple[Any, ...]) -> tuple[Any, Any]:
+        """What executes the function for such arguments where these are, and the structure of its results."""
+        device = common([array_of(value) for value in flat(args) if is_input(value)])
+        function = traced(self._f, args, device)
+        if device is None:
+            return Executable(function, lend=True), function.structure
+        from tapegrad.compile.cuda.device import tf32_wanted
+        from tapegrad.compile.cuda.execution import CudaExecutable
+
+        tf32 = tf32_wanted() if self._tf32 is None else self._tf32
+        return CudaExecutable(function, device, tf32), function.structure
 
     def _name(self) -> str:
         return getattr(self._f, "__qualname__", type(self._f).__name__)
@@ -141,7 +155,7 @@ def described(key: Any) -> str:
     if key is float:
         return "float"
     if isinstance(key[0], tuple):
-        return f"{key[1]}{list(key[0])}"
+        return f"{key[1]}{list(key[0])}" + "".join(f" on {device}" for device in key[2:])
     if key[0] is dict:
         return "{" + ", ".join(f"{name!r}: {described(item)}" for name, item in key[1]) + "}"
     if isinstance(key[0], type) and issubclass(key[0], (list, tuple)):
@@ -149,7 +163,7 @@ def described(key: Any) -> str:
     return f"{key[1]!r:.40}"
 
 
-def jit(f: Callable[..., Any], *, strict: bool = False) -> Jit:
+def jit(f: Callable[..., Any], *, strict: bool = False, tf32: bool | None = None) -> Jit:
     """f, compiled: traced once for each structure, shapes and dtypes of its arguments, then run as machine code.
 
     Arrays, tensors and floats may change from call to call; ints, bools and strings are constants, and another one is
@@ -157,7 +171,11 @@ def jit(f: Callable[..., Any], *, strict: bool = False) -> Jit:
     arguments are constants, copied while tracing; printing and other effects happen only then. Results are arrays, and
     floats for numbers without axes. Without llvmlite the traced operations are executed by NumPy.
 
+    With CuPy's arrays it is computed on their CUDA device; results are CuPy's arrays then, also of numbers without axes.
+
     strict: an error, instead of another trace, for arguments unlike the first.
+    tf32: on a CUDA device, whether products of float32 round their operands to TF32 (11 bits), which is several times
+    as fast; no unless the environment has TAPEGRAD_TF32=1.
 
     >>> import numpy, tapegrad
     >>> f = tapegrad.jit(tapegrad.value_and_grad(lambda x: (x * x).sum()))
@@ -168,4 +186,4 @@ def jit(f: Callable[..., Any], *, strict: bool = False) -> Jit:
     >>> f.traces
     1
     """
-    return Jit(f, strict)
+    return Jit(f, strict, tf32)

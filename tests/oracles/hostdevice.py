@@ -37,6 +37,7 @@ WORDS = r"""
 #define IN_CLUSTERS(blocks)
 #define RESTRICT __restrict__
 #define UNROLL
+#define UNROLL_FOUR
 #define THREAD (now->thread)
 #define BLOCK (now->block)
 struct Barrier { int waiting = 0; long turn = 0; };

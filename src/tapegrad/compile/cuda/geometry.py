@@ -22,6 +22,8 @@ KEPT_BYTES = 256
 # As many blocks as a device holds at once, for those that go over many rows: more would only be more to add up.
 BLOCKS_PER_PROCESSOR = 8
 VECTOR_BYTES = 16
+# Rows that a team adds up at least before it leaves its sums: else there would be as much to add up as before.
+FEWEST_ROWS = 4
 
 
 class UnsupportedGroupError(Exception):
@@ -193,14 +195,15 @@ class Geometry:
             self.steps = min(several, -(-lanes // self.team))
             self.panels = -(-lanes // (self.team * self.steps))
         else:
-            self._choose_team(widest, len([x for x in self.loads.values() if self.stride(x)]) + len(per_column), lanes)
+            held = [x for x in along if x.node.op != "arange" and id(x.node) not in self.stores]
+            self._choose_team(widest, len(held) + len(per_column), lanes)
         self.teams = self.threads // self.team if self.cluster == 1 else 1
         rounds = -(-self.rows_of_part // self.teams)
         if self.alone is not None:
             self.pieces = 1
         elif per_column or (self.cut and self.reductions):
             most = processors * BLOCKS_PER_PROCESSOR // (self.panels * self.cluster * max(1, self.threads // 256))
-            self.pieces = max(1, min(rounds, most // min(self.parts, max(most, 1))))
+            self.pieces = max(1, min(-(-rounds // FEWEST_ROWS), most // min(self.parts, max(most, 1))))
         else:
             self.pieces = max(1, rounds)
         self.blocks = self.parts * self.pieces * self.panels * self.cluster

@@ -38,6 +38,7 @@ WORDS = r"""
 #define SHARED(type, name, count) __shared__ __align__(16) type name[count]
 #define RESTRICT __restrict__
 #define UNROLL _Pragma("unroll")
+#define UNROLL_FOUR _Pragma("unroll 4")
 #define THREAD ((int)threadIdx.x)
 #define BLOCK ((int)blockIdx.x)
 INLINE void wait_for_block() { __syncthreads(); }

@@ -117,6 +117,8 @@ class RowKernel:
         body, self.lines = self.lines, []
         self._row()
         row, self.lines = self.lines, body
+        if self.columns and not self.together:
+            self.say("UNROLL_FOUR")  # so that loads of several rows are under way
         self.say(each)
         self.lines += ["  " + line for line in row]
         self.say("}")

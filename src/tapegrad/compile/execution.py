@@ -18,7 +18,7 @@ from tapegrad.compile import convolution, llvm, maths, moving, planning, product
 from tapegrad.compile.calling import Entry, Leaf, Result
 from tapegrad.compile.elementary import Writer
 from tapegrad.compile.fusion import Group, is_splat, view_of
-from tapegrad.compile.grouped import GroupedFunction
+from tapegrad.compile.grouped import GroupedFunction, is_plain
 from tapegrad.compile.operations import computed
 from tapegrad.compile.repeating import Repeating
 from tapegrad.compile.report import Report
@@ -41,15 +41,6 @@ class Step:
     native: Any = None
     native_address: int = 0
     node: Node | None = None
-
-
-def is_plain(tree: Any) -> bool:
-    """Whether a structure is made of nothing but lists, tuples and dicts: none with names, say."""
-    if isinstance(tree, dict):
-        return type(tree) is dict and all(is_plain(item) for item in tree.values())
-    if isinstance(tree, (list, tuple)):
-        return type(tree) in (list, tuple) and all(is_plain(item) for item in tree)
-    return True
 
 
 class Executable(GroupedFunction):

@@ -82,12 +82,13 @@ class Jit:
 
     def __call__(self, *args: Any) -> Any:
         """The function's result: arrays, and floats for numbers without axes."""
-        if depth() or any(records(value) for value in flat(args)):
-            return self._f(*args)  # part of what is outside: a transform differentiates it, or a jit compiles it
-        if self._entry is not None:
+        inside = depth()
+        if self._entry is not None and not inside:
             quick = self._entry.call(args)
             if quick is not NotImplemented:
                 return quick
+        if inside or any(records(value) for value in flat(args)):
+            return self._f(*args)  # part of what is outside: a transform differentiates it, or a jit compiles it
         return self._found(args)
 
     def _found(self, args: tuple[Any, ...]) -> Any:

@@ -14,16 +14,17 @@ from typing import Any
 import numpy
 
 from tapegrad.compile import planning
+from tapegrad.compile.cuda.calling import Entry
 from tapegrad.compile.cuda.geometry import UnsupportedGroupError, fits
-from tapegrad.compile.cuda.products import Call, product
+from tapegrad.compile.cuda.products import Call, product, with_even_stacks
 from tapegrad.compile.cuda.replay import Replay
 from tapegrad.compile.cuda.rowkernels import Argument, Kernel, Surroundings, kernels
 from tapegrad.compile.cuda.whole import THREADS, is_small, small_product, whole
 from tapegrad.compile.fusion import Fusion, Group, is_splat
-from tapegrad.compile.grouped import GroupedFunction
+from tapegrad.compile.grouped import GroupedFunction, is_plain
 from tapegrad.compile.operations import computed
 from tapegrad.compile.report import Report
-from tapegrad.compile.symbol import Node
+from tapegrad.compile.symbol import Node, ordered
 from tapegrad.compile.trace import TracedFunction
 from tapegrad.errors import InputError, UnsupportedError
 
@@ -92,6 +93,10 @@ class CudaExecutable(GroupedFunction):
             self._place_constants()
         self.replay = self._replay()
         self.seconds = time.perf_counter() - begun
+
+    def _prepared(self) -> list[Node]:
+        with_even_stacks(ordered(self.roots))
+        return ordered(self.roots)
 
     def _fused(self) -> Fusion:
         return Fusion(self.nodes, fits)
@@ -191,7 +196,7 @@ class CudaExecutable(GroupedFunction):
         interpreted = {id(step.node) for step in self.plan.steps if isinstance(step, Interpret)}
         known = {id(node) for node in self.nodes}
         self.stored = {key: node for key, node in self.stored.items() if key in known}
-        bases = [self._memory_of(node) for node in outputs]
+        bases = self.bases_of_outputs = [self._memory_of(node) for node in outputs]
         self.made = [base for base in bases if base.operands and id(base) not in interpreted and not is_splat(base)]
         ours = {id(base) for base in self.made}
         temporary = [
@@ -224,15 +229,17 @@ class CudaExecutable(GroupedFunction):
         self.arena_slots = numpy.array([slot for slot, _ in places], numpy.intp)
         self.arena_places = numpy.array([at for _, at in places], numpy.uint64)
         self.given = numpy.zeros(max(1, len(self.numbers)), numpy.uint64)  # numbers, each in eight bytes
+        self.given_floats = self.given.view(numpy.float64)
         self.number_at = {key: 8 * k for k, key in enumerate(self.numbers)}
-        small = [node for node in self.made if planning.exact_bytes(node) <= SMALL_RESULT_BYTES]
+        small = {id(node): node for node in self.made if planning.exact_bytes(node) <= SMALL_RESULT_BYTES}
         self.small_places: dict[int, int] = {}
         self.small_bytes = 0
-        for node in small if len(small) > 1 else []:
-            if id(node) not in self.small_places:
-                self.small_places[id(node)] = self.small_bytes
-                self.small_bytes += -(-planning.exact_bytes(node) // 256) * 256
+        for node in small.values():
+            self.small_places[id(node)] = self.small_bytes
+            self.small_bytes += -(-planning.exact_bytes(node) // 256) * 256
         self.results = list({id(node): node for node in self.made}.values())
+        self.by_id = {id(node): node for node in self.results}
+        self.small_outputs = [k for k, base in enumerate(bases) if id(base) in self.small_places]
 
     def _compile(self) -> None:
         """Functions for the kernels, and the parameters that they are launched with."""
@@ -244,6 +251,7 @@ class CudaExecutable(GroupedFunction):
                 step.parameters = numpy.array([self._where(x) for x in step.kernel.arguments], numpy.uint64)
                 step.address = step.parameters.ctypes.data
         self.flags, address = self.device.flags(len(self.function.checks))
+        self.flags_seen = memoryview(self.flags)  # quicker to read
         for k in range(len(self.function.checks)):
             self.table[self.flag_slot + k] = address + 4 * k
 
@@ -304,7 +312,8 @@ class CudaExecutable(GroupedFunction):
                 continue
             arrays[id(node)] = lying = self._lying(array)
             table[slots[id(node)]] = device.pointer(lying)
-        return self._computed(arrays)
+        results = self.queue(arrays, None)
+        return [self.output(k, arrays) if result is None else result for k, result in enumerate(results)]
 
     def _lying(self, array: Any) -> Any:
         """An array as kernels read it: its numbers one after the other, and vectors of them where vectors may be."""
@@ -312,34 +321,43 @@ class CudaExecutable(GroupedFunction):
             return self.device.xp.ascontiguousarray(array)
         return array.copy() if self.device.pointer(array) % ALIGNED else array
 
-    def _computed(self, arrays: dict[int, Any]) -> list[Any]:
-        """The outputs, once inputs are in the table."""
+    def small_arrays(self, memory: Any) -> list[Any]:
+        """Arrays for the small results, in one piece of memory."""
+        return [
+            self.device.array(memory, place, self.by_id[key].shape, self.by_id[key].dtype)
+            for key, place in self.small_places.items()
+        ]
+
+    def queue(self, arrays: dict[int, Any], arena: Any) -> list[Any]:
+        """Queues a call whose inputs are in the table. arrays: memory of results that is there already, by the identity of
+        nodes; the rest is added. Gives the outputs, None for those that were there."""
         device, table, slots = self.device, self.table, self.slots
-        if self.small_bytes:
-            shared = device.alloc(self.small_bytes)
+        there = set(arrays)
+        if self.small_bytes and next(iter(self.small_places)) not in arrays:
+            arrays.update(zip(self.small_places, self.small_arrays(device.alloc(self.small_bytes)), strict=True))
         for node in self.results:
             key = id(node)
-            place = self.small_places.get(key)
-            if place is None:
-                array = device.empty(node.shape, node.dtype)
-            else:
-                array = device.array(shared, place, node.shape, node.dtype)
-            arrays[key] = array
+            array = arrays.get(key)
+            if array is None:
+                array = arrays[key] = device.empty(node.shape, node.dtype)
             table[slots[key]] = start = device.pointer(array)
             for slot, at in self.guests.get(key, ()):
                 table[slot] = start + at
-        arena = None
         if self.arena_bytes:
-            arena = device.alloc(self.arena_bytes)
+            if arena is None:
+                arena = device.alloc(self.arena_bytes)
             table[self.arena_slots] = self.arena_places + numpy.uint64(device.address(arena))
         if self.replay is not None:
             self.replay(table, self.given)
         else:
             self._queue_with_others(arrays, arena)
-        return [self._output(node, arrays) for node in self.function.outputs]
+        return [
+            None if id(base) in there else self.output(k, arrays) for k, base in enumerate(self.bases_of_outputs)
+        ]
 
-    def _output(self, node: Node, arrays: dict[int, Any]) -> Any:
-        base = self._memory_of(node)
+    def output(self, k: int, arrays: dict[int, Any]) -> Any:
+        """An output, as it is given back."""
+        node, base = self.function.outputs[k], self.bases_of_outputs[k]
         array = arrays.get(id(base))
         if array is None:
             return self.constants[id(base)].copy().reshape(node.shape)
@@ -406,7 +424,7 @@ class CudaExecutable(GroupedFunction):
 
     def refuse_failed(self) -> None:
         """An error if a check failed in an earlier call, as far as the device has come; nobody waits for it."""
-        if self.function.checks and self.flags.any():
+        if any(self.flags_seen):
             failed = [message for flag, (_, message) in zip(self.flags, self.function.checks, strict=False) if flag]
             self.flags[:] = 0
             raise InputError(
@@ -418,9 +436,9 @@ class CudaExecutable(GroupedFunction):
         """What is given back: arrays, also for numbers without axes, since a float would wait for the device."""
         return results
 
-    def entry(self, args: tuple[Any, ...]) -> Any:  # noqa: ARG002
-        """The quick way in, which there is for machine code of the CPU."""
-        return None
+    def entry(self, args: tuple[Any, ...]) -> Entry | None:
+        """A quick way to call it with arguments like these, if nothing of it is CuPy's."""
+        return None if self.replay is None or not is_plain(args) else Entry(self, args, self.function.structure)
 
     # ---- what is said
 

@@ -33,7 +33,7 @@ JOINED = {"sum": "Sum", "max": "Largest", "min": "Smallest"}
 # The words that only a GPU knows.
 WORDS = r"""
 #define INLINE __device__ __forceinline__
-#define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
+#define KERNEL(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
 #define IN_CLUSTERS(blocks) __cluster_dims__(blocks, 1, 1)
 #define SHARED(type, name, count) __shared__ __align__(16) type name[count]
 #define RESTRICT __restrict__
@@ -55,6 +55,8 @@ INLINE void hand_over(double* place, int rank, double x) {
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(rank));
   asm volatile("st.shared::cluster.f64 [%0], %1;" :: "r"(there), "d"(x) : "memory");
 }
+INLINE float quick_exp2(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+INLINE float quick_inverse(float x) { float y; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 INLINE float float_of(unsigned bits) { return __uint_as_float(bits); }
 INLINE double double_of(unsigned long long bits) { return __longlong_as_double((long long)bits); }
 """
@@ -66,6 +68,18 @@ template <typename T, int N> INLINE Pack<T, N> several(const T* place) { return 
 template <typename T> INLINE T larger(T x, T y) { return x >= y || x != x ? x : y; }
 template <typename T> INLINE T smaller(T x, T y) { return x <= y || x != x ? x : y; }
 template <typename T> INLINE T sign_of(T x) { return x > 0 ? (T)1 : x < 0 ? (T)-1 : x != x ? x : (T)0; }
+/* tanh within 3 units in the last place, in two thirds of the instructions of CUDA's own: below 1/2 x + x³·p(x²), p by
+ * Remez (relative error 2^-26); from there on 1 - 2/(e^2x + 1), which does not cancel, and is ±1 where e^2x overflows. */
+INLINE float tanh_of(float x) {
+  const float u = x * x;
+  float p = 0x1.1a7c16p-6f;
+  p = p * u - 0x1.b28c78p-5f;
+  p = p * u + 0x1.10e9fcp-3f;
+  p = p * u - 0x1.5554d6p-2f;
+  const float near = p * u * x + x;
+  const float far = 1.0f - 2.0f * quick_inverse(quick_exp2(x * 0x1.715476p+1f) + 1.0f);
+  return fabsf(x) < 0.5f ? near : far;
+}
 struct Sum { template <typename T> static INLINE T of(T x, T y) { return x + y; } };
 struct Largest { template <typename T> static INLINE T of(T x, T y) { return larger(x, y); } };
 struct Smallest { template <typename T> static INLINE T of(T x, T y) { return smaller(x, y); } };
@@ -158,4 +172,6 @@ def expression(node: Node, operands: list[str]) -> str:
     if op == "isfinite":
         return f"(fabs{mark}({first}) < {literal(math.inf, kind)})"
     assert floating, op
+    if op == "tanh" and mark:
+        return f"tanh_of({first})"
     return f"{CALLS[op]}{mark}({', '.join(operands)})"

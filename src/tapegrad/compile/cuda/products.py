@@ -61,6 +61,45 @@ def evenly(starts: list[tuple[int, int]], counts: tuple[int, ...]) -> tuple[int,
     return 1, 0, 0
 
 
+def lies_evenly(x: Operand) -> bool:
+    """Whether cuBLAS takes all matrices of a stack in one call."""
+    if len(x.shape) < 2:
+        return True
+    starts = stacks(x.shape, x.strides, x.shape[:-2])
+    step = starts[1] - starts[0] if len(starts) > 1 else 0
+    return leading(x.shape[-2:], x.strides[-2:]) is not None and starts == [k * step for k in range(len(starts))]
+
+
+def with_even_stacks(nodes: list[Node]) -> None:
+    """Puts a copy before each operand of a product that cuBLAS takes only matrix by matrix, or not at all: a copy takes
+    less than what many small calls lose. One that is used transposed too is copied once, as it lies."""
+    copies: dict[object, Node] = {}
+    for node in nodes:
+        if node.op != "matmul" or str(node.dtype) not in REAL or 0 in node.shape:
+            continue
+        operands = []
+        for x in node.operands:
+            lying = operand(x)
+            if 0 in x.shape or lies_evenly(lying):
+                operands.append(x)
+                continue
+            swapped = lying.strides[-2] == 1 != lying.strides[-1]
+            order = (*range(len(x.shape) - 2), len(x.shape) - 1, len(x.shape) - 2)
+            source = transposed(x, order) if swapped else x
+            found = operand(source)
+            key = id(found.base), found.offset, found.shape, found.strides
+            copy = copies.get(key)
+            if copy is None:
+                copy = copies[key] = Node("copy", (source,), None, source.shape, source.dtype)
+            operands.append(transposed(copy, order) if swapped else copy)
+        node.operands = tuple(operands)
+
+
+def transposed(x: Node, order: tuple[int, ...]) -> Node:
+    """A view of an array with its axes in another order."""
+    return Node("transpose", (x,), order, tuple([x.shape[k] for k in order]), x.dtype)
+
+
 def product(node: Node, tf32: bool) -> Product | None:
     """The calls of cuBLAS for a product."""
     if str(node.dtype) not in REAL or 0 in node.shape or any(0 in x.shape for x in node.operands):

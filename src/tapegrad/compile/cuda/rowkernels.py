@@ -18,6 +18,9 @@ from tapegrad.compile.symbol import Node, number_of
 # Threads of a block that adds up what others left: half a processor's.
 FINISHING_THREADS = 512
 ALIGNED = 256
+# Threads that a processor is to hold where each keeps much of a row: so that some load while others compute. It leaves
+# 64 registers to each.
+KEEPING_THREADS = 1024
 
 
 @dataclass(frozen=True)
@@ -41,13 +44,15 @@ class Kernel:
     parameters: list[str]
     spare_bytes: int = 0
     over: tuple[tuple[Node, Node], ...] = ()  # what may be written (second) over what it reads (first)
+    blocks_at_once: int = 1  # that a processor is to hold: it limits the registers of a thread
 
     def text_of_kernel(self) -> str:
         """The function as a kernel of its own."""
         cluster = f"IN_CLUSTERS({self.cluster}) " if self.cluster > 1 else ""
         given = ", ".join(["BLOCK", *[f"p{k}" for k in range(len(self.parameters))]])
         taken = ", ".join(f"{kind} p{k}" for k, kind in enumerate(self.parameters))
-        return f"{self.text}KERNEL({self.threads}) {cluster}{self.name}({taken}) {{ {self.name}_block({given}); }}\n"
+        sizes = f"{self.threads}, {self.blocks_at_once}"
+        return f"{self.text}KERNEL({sizes}) {cluster}{self.name}({taken}) {{ {self.name}_block({given}); }}\n"
 
 
 def text_of_block(name: str, parameters: list[str], lines: list[str]) -> str:
@@ -157,9 +162,9 @@ class RowKernel:
                 constant = "" if id(node) in written else "const "
                 parameters.append(f"{constant}{type_of(node)}*{alone}")
         text = text_of_block(name, parameters, lines)
-        return Kernel(
-            name, text, blocks, threads, cluster, list(self.arguments), parameters, self.spare_bytes, over
-        )
+        at_once = max(1, KEEPING_THREADS // threads) if self.together else 1
+        arguments = list(self.arguments)
+        return Kernel(name, text, blocks, threads, cluster, arguments, parameters, self.spare_bytes, over, at_once)
 
     # ---- what is computed when
 

@@ -33,6 +33,7 @@ WORDS = r"""
 #include <utility>
 #include <vector>
 #define INLINE inline
+#define RARE __attribute__((noinline))
 #define KERNEL(threads, blocks) extern "C" void
 #define IN_CLUSTERS(blocks)
 #define RESTRICT __restrict__
@@ -198,7 +199,7 @@ class HostDevice:
     def stream(self) -> int:
         return 0
 
-    def functions(self, text: str, names: Sequence[str]) -> list[int]:
+    def functions(self, text: str, names: Sequence[str], exact: bool = False) -> list[int]:
         if text not in self._modules:
             self.sources.append(text)
             self._modules[text] = self._compiled(text)

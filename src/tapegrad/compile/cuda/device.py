@@ -20,6 +20,7 @@ from tapegrad.errors import MissingPackageError
 # Arithmetic is IEEE's, but a product and a sum may be one instruction, and a quotient of two floats is right to two units
 # in the last place: exact ones take as long as everything else in a softmax.
 OPTIONS = ("--std=c++17", "--prec-div=false")
+EXACT = ("--std=c++17", "--fmad=false")
 Memory: TypeAlias = Any
 
 
@@ -76,11 +77,12 @@ class Device:
 
     # ---- kernels
 
-    def functions(self, text: str, names: Sequence[str]) -> list[int]:
-        """Kernels of a source, compiled by NVRTC once in a process; CuPy keeps what was compiled on disk."""
+    def functions(self, text: str, names: Sequence[str], exact: bool = False) -> list[int]:
+        """Kernels of a source, compiled by NVRTC once in a process; CuPy keeps what was compiled on disk. exact: whether
+        each operation is rounded by itself."""
         source = self.words + language.COMMON + text
         if source not in self._modules:
-            self._modules[source] = self.xp.RawModule(code=source, options=OPTIONS)
+            self._modules[source] = self.xp.RawModule(code=source, options=EXACT if exact else OPTIONS)
         module = self._modules[source]
         return [module.get_function(name).kernel.ptr for name in names]
 

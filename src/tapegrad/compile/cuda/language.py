@@ -33,6 +33,7 @@ JOINED = {"sum": "Sum", "max": "Largest", "min": "Smallest"}
 # The words that only a GPU knows.
 WORDS = r"""
 #define INLINE __device__ __forceinline__
+#define RARE __device__ __noinline__
 #define KERNEL(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
 #define IN_CLUSTERS(blocks) __cluster_dims__(blocks, 1, 1)
 #define SHARED(type, name, count) __shared__ __align__(16) type name[count]

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-ENGINES = ("torch", "torch:compile", "jax", "tapegrad")
-PACKAGES = {"torch": "torch", "torch:compile": "torch", "jax": "jax", "tapegrad": "cupy"}
+ENGINES = ("torch", "torch:compile", "jax", "tapegrad", "tapegrad:jit")
+PACKAGES = {"torch": "torch", "torch:compile": "torch", "jax": "jax", "tapegrad": "cupy", "tapegrad:jit": "cupy"}
 PARTS = ("agreement", "rows", "run")
 WORKLOADS = ("elementwise", "matmul", "softplus", "reduce_sum", "mlp_step")
 GRADMARK = "import sys; from gradmark.commands.main import main; sys.exit(main())"

@@ -77,7 +77,7 @@ def statements(graph: Graph, outputs: int, gradient: str) -> list[str]:
         elif node.op == "constant":
             value = literal(float(node.number or 0.0)) if node.number == node.number else "NAN"
         elif node.op == "select":
-            value = f"{operands[0]} != 0.0 ? {operands[1]} : {operands[2]}"
+            value = f"{operands[2]} != 0.0 ? {operands[0]} : {operands[1]}"
         elif k in pairs:
             if pairs[k] == k:
                 lines.append(f"double sin{k}, cos{k}; sincos({operands[0]}, &sin{k}, &cos{k});")

@@ -89,6 +89,8 @@ inline void hand_over(double* place, int rank, double x) {
   }
   abort();
 }
+inline void copy_over(void* place, const void* from) { memcpy(place, from, 16); }
+inline void wait_for_copies() {}
 inline float quick_exp2(float x) { return exp2f(x); }
 inline float quick_inverse(float x) { return 1.0f / x; }
 inline float float_of(unsigned bits) { float x; memcpy(&x, &bits, 4); return x; }

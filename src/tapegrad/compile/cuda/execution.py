@@ -79,6 +79,7 @@ class CudaExecutable(GroupedFunction):
         self.device, self.tf32 = device, tf32
         super().__init__(function)
         self.lock = threading.Lock()  # the table is there once
+        self.calls = 0  # that wrote into the table, but for those of the quick way in
         loop = next((node for node in self.nodes if node.op in ("scan", "part")), None)
         if loop is not None:
             raise UnsupportedError(
@@ -300,6 +301,7 @@ class CudaExecutable(GroupedFunction):
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         """The outputs for these inputs, arrays of their own."""
         self.refuse_failed()
+        self.calls += 1
         device, table, slots = self.device, self.table, self.slots
         arrays: dict[int, Any] = {}
         for node, array in zip(self.function.inputs, inputs, strict=True):
@@ -331,7 +333,7 @@ class CudaExecutable(GroupedFunction):
     def queue(self, arrays: dict[int, Any], arena: Any) -> list[Any]:
         """Queues a call whose inputs are in the table. arrays: memory of results that is there already, by the identity of
         nodes; the rest is added. Gives the outputs, None for those that were there."""
-        device, table, slots = self.device, self.table, self.slots
+        device = self.device
         there = set(arrays)
         if self.small_bytes and next(iter(self.small_places)) not in arrays:
             arrays.update(zip(self.small_places, self.small_arrays(device.alloc(self.small_bytes)), strict=True))
@@ -339,21 +341,27 @@ class CudaExecutable(GroupedFunction):
             key = id(node)
             array = arrays.get(key)
             if array is None:
-                array = arrays[key] = device.empty(node.shape, node.dtype)
-            table[slots[key]] = start = device.pointer(array)
-            for slot, at in self.guests.get(key, ()):
-                table[slot] = start + at
-        if self.arena_bytes:
-            if arena is None:
-                arena = device.alloc(self.arena_bytes)
-            table[self.arena_slots] = self.arena_places + numpy.uint64(device.address(arena))
+                arrays[key] = device.empty(node.shape, node.dtype)
+        if self.arena_bytes and arena is None:
+            arena = device.alloc(self.arena_bytes)
+        self.use(arrays, arena)
         if self.replay is not None:
-            self.replay(table, self.given)
+            self.replay(self.table, self.given)
         else:
             self._queue_with_others(arrays, arena)
         return [
             None if id(base) in there else self.output(k, arrays) for k, base in enumerate(self.bases_of_outputs)
         ]
+
+    def use(self, arrays: dict[int, Any], arena: Any) -> None:
+        """Puts the addresses of results and temporary arrays into the table."""
+        table, slots, pointer = self.table, self.slots, self.device.pointer
+        for node in self.results:
+            table[slots[id(node)]] = start = pointer(arrays[id(node)])
+            for slot, at in self.guests.get(id(node), ()):
+                table[slot] = start + at
+        if self.arena_bytes:
+            table[self.arena_slots] = self.arena_places + numpy.uint64(self.device.address(arena))
 
     def output(self, k: int, arrays: dict[int, Any]) -> Any:
         """An output, as it is given back."""

@@ -22,6 +22,9 @@ KEPT_BYTES = 256
 # As many blocks as a device holds at once, for those that go over many rows: more would only be more to add up.
 BLOCKS_PER_PROCESSOR = 8
 VECTOR_BYTES = 16
+# Blocks of 256 threads that a processor holds where each keeps 32 KiB of a long row in the processor's own memory.
+BLOCKS_IN_SHARED = 6
+ROWS_OF_CLUSTER = 8
 # Rows that a team adds up at least before it leaves its sums: else there would be as much to add up as before.
 FEWEST_ROWS = 4
 
@@ -201,6 +204,9 @@ class Geometry:
         rounds = -(-self.rows_of_part // self.teams)
         if self.alone is not None:
             self.pieces = 1
+        elif self.cluster > 1:  # clusters stay for several rows: to start one takes as long as to load a row
+            most = processors * BLOCKS_IN_SHARED // (self.cluster * self.threads // USUAL_THREADS)
+            self.pieces = min(rounds, max(1, most // min(self.parts, max(most, 1)), -(-rounds // ROWS_OF_CLUSTER)))
         elif per_column or (self.cut and self.reductions):
             most = processors * BLOCKS_PER_PROCESSOR // (self.panels * self.cluster * max(1, self.threads // 256))
             self.pieces = max(1, min(-(-rounds // FEWEST_ROWS), most // min(self.parts, max(most, 1))))

@@ -9,7 +9,7 @@ an order that does not depend on which came first. The same text serves as a ker
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
-from tapegrad.compile.cuda.geometry import WARP, Access, Geometry, Reduction
+from tapegrad.compile.cuda.geometry import BLOCKS_IN_SHARED, USUAL_THREADS, VECTOR_BYTES, WARP, Access, Geometry, Reduction
 from tapegrad.compile.cuda.language import BYTES, DEAR, IDENTITY, JOINED, expression, literal, type_of
 from tapegrad.compile.fusion import Group, is_splat
 from tapegrad.compile.operations import REDUCTIONS
@@ -18,6 +18,8 @@ from tapegrad.compile.symbol import Node, number_of
 # Threads of a block that adds up what others left: half a processor's.
 FINISHING_THREADS = 512
 ALIGNED = 256
+# A block's part of a row, in memory of the processor: all but what sums need of the 48 KiB that a kernel may just take.
+MOST_SHARED_BYTES = 44 << 10
 # Threads that a processor is to hold where each keeps much of a row: so that some load while others compute. It leaves
 # 64 registers to each.
 KEEPING_THREADS = 1024
@@ -117,6 +119,7 @@ class RowKernel:
         g = self.g
         self._assign_phases()
         self._choose_kept()
+        self._choose_slots()
         self._start()
         each = "for (int q = (piece * TEAMS + team - team % PER_WARP); q < ROWS; q += PIECES * TEAMS) {"
         body, self.lines = self.lines, []
@@ -163,6 +166,8 @@ class RowKernel:
                 parameters.append(f"{constant}{type_of(node)}*{alone}")
         text = text_of_block(name, parameters, lines)
         at_once = max(1, KEEPING_THREADS // threads) if self.together else 1
+        if self.slots:
+            at_once = max(1, BLOCKS_IN_SHARED * USUAL_THREADS // threads)
         arguments = list(self.arguments)
         return Kernel(name, text, blocks, threads, cluster, arguments, parameters, self.spare_bytes, over, at_once)
 
@@ -199,6 +204,38 @@ class RowKernel:
                 inside = id(x) in self.group.members and self._in_loop(x)
                 if inside and dear[id(x)] and self._pass_of(node) > self.phase[id(x)]:
                     self.kept.setdefault(id(x), self.new("kept"))
+
+    def _choose_slots(self) -> None:
+        """Of rows that a cluster shares: what is kept of them lies in the processors' own memory, where there is room for
+        more rows at a time than in registers. By the identity of nodes, the slot; of slots, the type of their numbers."""
+        self.slots: dict[int, int] = {}
+        self.slot_types: list[str] = []
+        if self.g.cluster == 1:
+            return
+        until: list[int] = []  # the pass in which a slot is read last
+        slots: dict[int, int] = {}
+        wanted = [(0, x) for x in self.g.outside if self.g.varies(x) and self.g.loads[id(x)].node.op != "arange"]
+        wanted += [(self.phase[id(x)], x) for x in self.group.nodes if id(x) in self.kept]
+        types: list[str] = []
+        for born, x in sorted(wanted, key=lambda pair: pair[0]):
+            passes = {self._pass_of(node) for node in self.group.nodes if any(x is y for y in node.operands)}
+            outside = id(x) in self.g.loads
+            if outside and len(passes) == 1:
+                continue  # read when it is needed
+            if outside and self.g.stride(self.g.loads[id(x)]) != 1:
+                return
+            kind = type_of(x)
+            same = [k for k, last in enumerate(until) if not outside and last <= born and types[k] == kind]
+            if same:
+                slots[id(x)] = same[0]
+                until[same[0]] = max(passes)
+                continue
+            slots[id(x)] = len(types)
+            types.append(kind)
+            until.append(max(passes))
+        size = sum(BYTES[kind] for kind in types) * self.g.steps * self.g.threads * self.g.vector
+        if size <= MOST_SHARED_BYTES and all(BYTES[kind] * self.g.vector == VECTOR_BYTES for kind in types):
+            self.slots, self.slot_types = slots, types
 
     def _in_loop(self, node: Node) -> bool:
         """Whether a node is computed for each number of a row."""
@@ -241,6 +278,9 @@ class RowKernel:
             self.say("int turn = 0;")
             if g.cluster > 1:
                 self.say(f"SHARED(double, others, {2 * self.together * g.cluster});")
+        for k, kind in enumerate(self.slot_types):
+            self.say(f"SHARED({kind}, held{k}, {g.steps * g.threads * g.vector});")
+            self.say(f"Pack<{kind}, VECTOR>* slot{k} = (Pack<{kind}, VECTOR>*)held{k} + THREAD;")
         self.columns: dict[int, str] = {}  # sums by column, in registers
         self.totals: dict[int, str] = {}  # sums over rows, a double for each thread
         for x in self._needed_reductions():
@@ -370,10 +410,17 @@ class RowKernel:
         fresh: list[Node] = []
         self.elements: dict[int, str] = {}
         self.sink, self.fresh, self.now = element, fresh, number
+        self.before: list[str] = []  # what is read for each step
         after: list[str] = []
         accumulators: dict[int, str] = {}
+        places: list[str] = []
         for node in kept:
             value = self._element(node)
+            if id(node) in self.slots:
+                places.append(f"Pack<{type_of(node)}, VECTOR> {self.kept[id(node)]};")
+                element.append(f"{self.kept[id(node)]}.v[v] = {value};")
+                after.append(f"slot{self.slots[id(node)]}[s * {g.threads}] = {self.kept[id(node)]};")
+                continue
             self.say(f"{type_of(node)} {self.kept[id(node)]}[STEPS][VECTOR];")
             element.append(f"{self.kept[id(node)]}[s][v] = {value};")
         for reduction in sums:
@@ -389,7 +436,6 @@ class RowKernel:
             self.say(f"{kind} {name}[VECTOR];")
             self.say(f"UNROLL for (int v = 0; v < VECTOR; ++v) {name}[v] = {start};")
             element.append(f"{name}[v] = {join}::of({name}[v], {value});")
-        places = []
         for node in stores:
             name = self.new("out")
             access = g.stores[id(node)]
@@ -403,7 +449,7 @@ class RowKernel:
         self.say("UNROLL for (int s = 0; s < STEPS; ++s) {")
         self.say(f"  const int column = first + s * {self.width} * VECTOR;")
         self.say(f"  {inside}{{")
-        self.lines += [f"      {line}" for line in places]
+        self.lines += [f"      {line}" for line in (*self.before, *places)]
         self.say("    UNROLL for (int v = 0; v < VECTOR; ++v) {")
         self.lines += [f"        {line}" for line in element]
         self.say("    }")
@@ -440,23 +486,42 @@ class RowKernel:
                 access = self.g.loads[id(x)]
                 value = f"(long long)({self._offset(access)} + column + v)"
             else:
-                value = f"{self.loaded[id(x)]}[s].v[v]"
+                value = f"{self._pack_of(x)}.v[v]"
         elif id(x) in self.kept and self.phase[id(x)] < self.now:
-            value = f"{self.kept[id(x)]}[s][v]"
+            value = f"{self._pack_of(x)}.v[v]" if id(x) in self.slots else f"{self.kept[id(x)]}[s][v]"
         else:
             value = expression(x, [self._element(operand) for operand in x.operands])
         name = self.elements[id(x)] = self.new("x")
         self.sink.append(f"const {type_of(x)} {name} = {value};")
         return name
 
+    def _pack_of(self, x: Node) -> str:
+        """A vector of numbers that were loaded or kept: in a register, or read from where it is."""
+        if id(x) in self.slots:
+            value = f"slot{self.slots[id(x)]}[s * {self.g.threads}]"
+        elif self.slot_types and self.g.stride(self.g.loads[id(x)]) == 1:
+            access = self.g.loads[id(x)]
+            value = f"several<{type_of(x)}, VECTOR>({self.base(access)} + {self._offset(access)} + column)"
+        else:
+            return f"{self.loaded[id(x)]}[s]"
+        name = self.new("pack")
+        self.before.append(f"const Pack<{type_of(x)}, VECTOR> {name} = {value};")
+        return name
+
     def _load(self, fresh: list[Node]) -> None:
         """All loads of a pass before anything is computed: as much as possible is under way at a time."""
-        reads, rest = [], []
+        reads = []
         for x in fresh:
             access, kind = self.g.loads[id(x)], type_of(x)
             if access.node.op == "arange":
                 continue
             name, place, stride = self.loaded[id(x)], self._offset(access), self.g.stride(access)
+            if id(x) in self.slots:
+                pointer = f"{self.base(access)} + {place} + column"
+                reads.append(f"copy_over(slot{self.slots[id(x)]} + s * {self.g.threads}, {pointer});")
+                continue
+            if self.slot_types and stride == 1:
+                continue
             self.say(f"Pack<{kind}, VECTOR> {name}[STEPS];")
             if stride == 1:
                 pointer = f"{self.base(access)} + {place} + column"
@@ -464,7 +529,6 @@ class RowKernel:
             else:
                 pointer = f"{self.base(access)}[{place} + (long long)(column + v) * {stride}]"
                 reads.append(f"UNROLL for (int v = 0; v < VECTOR; ++v) {name}[s].v[v] = {pointer};")
-            rest.append(name)
         if not reads:
             return
         self.say("UNROLL for (int s = 0; s < STEPS; ++s) {")
@@ -474,6 +538,8 @@ class RowKernel:
         else:
             self.say(f"  if (column < COLUMNS) {{ {' '.join(reads)} }}")
         self.say("}")
+        if self.slots:
+            self.say("wait_for_copies();")
 
     def _gather(self, sums: list[Reduction], accumulators: dict[int, str]) -> None:
         """One number of a thread's, and for a row's sum one of the whole team's."""

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from oracles import foreign
 
+from oracles import foreign
 from tapegrad.compile.cuda import language
 from tapegrad.compile.cuda.blas import Form
 
@@ -117,7 +117,12 @@ static int run_all(int blocks, int threads, int cluster, std::function<void()> b
     for (int left = threads * cluster; left;) {
       const long before = progress;
       left = 0;
-      for (auto& fibre : fibres) if (!fibre.done) { now = &fibre; swapcontext(&scheduler, &fibre.context); left += !fibre.done; }
+      for (auto& fibre : fibres) {
+        if (fibre.done) continue;
+        now = &fibre;
+        swapcontext(&scheduler, &fibre.context);
+        left += !fibre.done;
+      }
       if (left && progress == before) return 1;  // all wait for somebody who never comes
     }
   }
@@ -216,7 +221,9 @@ class HostDevice:
         )
         source = WORDS + language.COMMON + text + runs
         path = Path(tempfile.mkdtemp()) / f"{hashlib.sha1(source.encode()).hexdigest()[:12]}.so"
-        told = subprocess.run([*COMPILER, "-o", str(path), "-"], input=source, capture_output=True, text=True, check=False)
+        told = subprocess.run(
+            [*COMPILER, "-o", str(path), "-"], input=source, capture_output=True, text=True, check=False
+        )
         assert told.returncode == 0, told.stderr[:3000]
         library = ctypes.CDLL(str(path))
         made = {}

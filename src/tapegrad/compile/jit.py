@@ -9,10 +9,10 @@ import functools
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from tapegrad.compile.calling import Entry
-from tapegrad.compile.devices import array_of, common, device_of
+from tapegrad.compile.devices import array_of, common, device_of, place
 from tapegrad.compile.execution import Executable
 from tapegrad.compile.report import Report
 from tapegrad.compile.trace import is_input, traced
@@ -22,6 +22,7 @@ from tapegrad.tensor.nesting.levels import depth
 from tapegrad.tensor.tensor import Tensor
 from tapegrad.tensor.trees import flat
 
+Where: TypeAlias = Literal["cpu", "cuda"]
 # Signatures that are kept compiled; a function that is called with more of them is traced anew again and again.
 MOST_KEPT = 64
 # From so many traces on a function is told to trace often.
@@ -70,11 +71,12 @@ def exclusively(entry: Entry | None) -> Iterator[None]:
 class Jit:
     """A function that is compiled when it is called. `traces` counts how often it was traced."""
 
-    def __init__(self, f: Callable[..., Any], strict: bool, tf32: bool | None):
+    def __init__(self, f: Callable[..., Any], strict: bool, device: Where | None, tf32: bool | None):
         functools.update_wrapper(self, f)
         self.traces = 0
         self._f = f
         self._strict = strict
+        self._device = device
         self._tf32 = tf32
         self._kept: OrderedDict[Any, tuple[Any, Any, Entry | None]] = OrderedDict()
         self._told = False
@@ -130,6 +132,12 @@ class Jit:
     def _compiled(self, args: tuple[Any, ...]) -> tuple[Any, Any]:
         """What executes the function for such arguments where these are, and the structure of its results."""
         device = common([array_of(value) for value in flat(args) if is_input(value)])
+        if self._device is not None and self._device != ("cpu" if device is None else "cuda"):
+            move = "cupy.asarray(x)" if device is None else "cupy.asnumpy(x)"
+            raise InputError(
+                f"expected arrays {place_of(self._device)} for {self._name()}, which was jitted for that, got some "
+                f"{place(device)}; move them: {move}"
+            )
         function = traced(self._f, args, device)
         if device is None:
             return Executable(function, lend=True), function.structure
@@ -142,13 +150,21 @@ class Jit:
     def _name(self) -> str:
         return getattr(self._f, "__qualname__", type(self._f).__name__)
 
+    def check(self) -> None:
+        """Raises an `InputError` if labels or indices of an earlier call were wrong. On the CPU each call does; on a
+        CUDA device the next one would, as calls do not wait for it. This does."""
+        for executable, _, _ in self._kept.values():
+            executable.refuse_failed(waiting=True)
+
     def report(self, *args: Any) -> Report:
         """What the function is compiled to for arguments like these: kernels, what is interpreted, memory, seconds."""
-        return self._executable(args)[0].report()
+        report: Report = self._executable(args)[0].report()
+        return report
 
     def graph(self, *args: Any) -> str:
         """The traced operations for arguments like these, one on each line."""
-        return self._executable(args)[0].shown()
+        shown: str = self._executable(args)[0].shown()
+        return shown
 
 
 def described(key: Any) -> str:
@@ -164,7 +180,12 @@ def described(key: Any) -> str:
     return f"{key[1]!r:.40}"
 
 
-def jit(f: Callable[..., Any], *, strict: bool = False, tf32: bool | None = None) -> Jit:
+def place_of(device: Where) -> str:
+    """Where arrays are to be, for people."""
+    return "on the CPU" if device == "cpu" else "on a CUDA device"
+
+
+def jit(f: Callable[..., Any], *, strict: bool = False, device: Where | None = None, tf32: bool | None = None) -> Jit:
     """f, compiled: traced once for each structure, shapes and dtypes of its arguments, then run as machine code.
 
     Arrays, tensors and floats may change from call to call; ints, bools and strings are constants, and another one is
@@ -172,9 +193,11 @@ def jit(f: Callable[..., Any], *, strict: bool = False, tf32: bool | None = None
     arguments are constants, copied while tracing; printing and other effects happen only then. Results are arrays, and
     floats for numbers without axes. Without llvmlite the traced operations are executed by NumPy.
 
-    With CuPy's arrays it is computed on their CUDA device; results are CuPy's arrays then, also of numbers without axes.
+    With CuPy's arrays it is computed on their CUDA device; results are CuPy's arrays then, also numbers without axes.
 
     strict: an error, instead of another trace, for arguments unlike the first.
+    device: "cpu" or "cuda", where arrays must be then; others are an error. Without it each call is computed where its
+    arrays are.
     tf32: on a CUDA device, whether products of float32 round their operands to TF32 (11 bits), which is several times
     as fast; no unless the environment has TAPEGRAD_TF32=1.
 
@@ -187,4 +210,10 @@ def jit(f: Callable[..., Any], *, strict: bool = False, tf32: bool | None = None
     >>> f.traces
     1
     """
-    return Jit(f, strict, tf32)
+    if device not in (None, "cpu", "cuda"):
+        raise InputError(f"expected device to be 'cpu', 'cuda' or None, got {device!r}")
+    if device == "cuda":
+        from tapegrad.compile.cuda.device import usual
+
+        usual()
+    return Jit(f, strict, device, tf32)

@@ -18,4 +18,6 @@ class Report:
     written_bytes: int
     code_bytes: int
     compile_seconds: float
-    vector_maths: str  # where its exp, log and their kin come from: "libmvec", "own", "one lane at a time", several; "cuda"
+    vector_maths: (
+        str  # where its exp, log and their kin come from: "libmvec", "own", "one lane at a time", several; "cuda"
+    )

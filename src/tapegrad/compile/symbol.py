@@ -151,9 +151,9 @@ def constant(value: Any) -> Node:
         device = current().device
         if device is not device_of(value):
             raise InputError(
-                f"expected arrays {place(device)}, where the function is computed, got one {place(device_of(value))} that "
-                "it uses without taking it as an argument; move it: cupy.asnumpy(x) to the host, cupy.asarray(x) to the "
-                "device"
+                f"expected arrays {place(device)}, where the function is computed, got one "
+                f"{place(device_of(value))} that it uses without taking it as an argument; move it: cupy.asnumpy(x) to "
+                "the host, cupy.asarray(x) to the device"
             )
         return Node("array", (), value.copy(), value.shape, value.dtype)
     array = numpy.array(value)

@@ -190,8 +190,8 @@ class CompiledProgram:
 
         threads: how many of them work on the points at the same time; the GIL is released.
 
-        With an array of CuPy's it is a kernel on its CUDA device, results are arrays there, and the host does not wait: a
-        point that breaks a guard has nan for its value and gradient.
+        With an array of CuPy's it is a kernel on its CUDA device, results are arrays there, and the host does not wait:
+        a point that breaks a guard has nan for its value and gradient.
         """
         if type(x) is not ARRAY and on_device(x):
             if self.points is None:

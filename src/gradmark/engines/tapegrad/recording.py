@@ -20,8 +20,8 @@ from gradmark.records.recording import Recording
 from gradmark.workloads.vocabulary import TENSOR_FUNCTIONS
 from gradmark.workloads.workload import Workload
 from tapegrad import tensor
-from tapegrad.compile.execution import graph_of as graph_of_nodes
 from tapegrad.compile.graph import Graph, Node
+from tapegrad.compile.grouped import graph_of as graph_of_nodes
 from tapegrad.compile.symbol import ordered
 from tapegrad.compile.trace import traced
 from tapegrad.scalar.showing import operations as counted_operations

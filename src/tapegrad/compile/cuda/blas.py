@@ -74,9 +74,7 @@ class Blas:
             return
         self.prepare(stream)
         self._check(self._library.cublasSetStream_v2(self._handle, stream))
-        self._check(
-            self._library.cublasSetWorkspace_v2(self._handle, self._workspaces[stream].ptr, WORKSPACE_BYTES)
-        )
+        self._check(self._library.cublasSetWorkspace_v2(self._handle, self._workspaces[stream].ptr, WORKSPACE_BYTES))
         self._stream = stream
 
     def product(self, stream: int, form: "Form", left: int, right: int, result: int) -> None:
@@ -96,7 +94,7 @@ class Blas:
 
 
 class Form:
-    """Sizes of products, how each matrix lies ("N" or "T"), how far its lines are apart, and the matrices of a stack."""
+    """Sizes of products, how each matrix lies ("N" or "T"), how far its lines are apart, and how many there are."""
 
     __slots__ = ("count", "dtype", "k", "left", "left_line", "left_step", "m", "n", "right", "right_line", "right_step",
                  "tf32")  # fmt: skip

@@ -41,7 +41,9 @@ class ResultSet:
         self.given = [executable.output(k, by_node) for k in executable.small_outputs]
         del by_node
         unique = {id(item): item for item in (*self.arrays, *self.given, self.memory)}
-        unique |= {id(item): item for item in [getattr(array, "data", None) for array in self.arrays] if item is not None}
+        unique |= {
+            id(item): item for item in [getattr(array, "data", None) for array in self.arrays] if item is not None
+        }
         self.held = list(unique.values())
         del unique
         self.counts = [getrefcount(item) for item in self.held]
@@ -68,7 +70,9 @@ class Entry:
         self._written: ResultSet | None = None  # the set whose addresses are in the table
         # whether nothing but small results and little memory is needed in a call
         self._light = executable.small_bytes > 0 and len(executable.small_places) == len(executable.results)
-        self._light &= executable.arena_bytes <= KEPT_BYTES and len(executable.small_outputs) == len(executable.function.outputs)
+        self._light &= executable.arena_bytes <= KEPT_BYTES and len(executable.small_outputs) == len(
+            executable.function.outputs
+        )
 
     def _leaves(self, values: list[Any]) -> Iterator[Any]:
         executable, inputs = self._executable, iter(self._executable.function.inputs)
@@ -140,7 +144,7 @@ class Entry:
     def _small_results(self) -> Any:
         """The results where all of them are small: nothing is asked of CuPy, and of the table little changes."""
         executable = self._executable
-        for chosen in self._sets:  # noqa: B007  it is looked at below
+        for chosen in self._sets:
             if chosen.free():
                 break
         else:

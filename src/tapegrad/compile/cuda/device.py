@@ -17,8 +17,8 @@ from tapegrad.compile.cuda import language
 from tapegrad.compile.cuda.blas import Blas
 from tapegrad.errors import MissingPackageError
 
-# Arithmetic is IEEE's, but a product and a sum may be one instruction, and a quotient of two floats is right to two units
-# in the last place: exact ones take as long as everything else in a softmax.
+# Arithmetic is IEEE's, but a product and a sum may be one instruction, and a quotient of two floats is right to two
+# units in the last place: exact ones take as long as everything else in a softmax.
 OPTIONS = ("--std=c++17", "--prec-div=false")
 EXACT = ("--std=c++17", "--fmad=false")
 Memory: TypeAlias = Any
@@ -44,7 +44,7 @@ class Device:
 
     # ---- arrays
 
-    # Where an array's numbers are; the same with the number of its device. Getters in C: calls are counted in microseconds.
+    # Where an array's numbers are; the same with the number of its device. Getters in C, since microseconds count.
     pointer = staticmethod(operator.attrgetter("data.ptr"))
     place = staticmethod(operator.attrgetter("data.ptr", "data.device_id"))
 
@@ -78,8 +78,9 @@ class Device:
     # ---- kernels
 
     def functions(self, text: str, names: Sequence[str], exact: bool = False) -> list[int]:
-        """Kernels of a source, compiled by NVRTC once in a process; CuPy keeps what was compiled on disk. exact: whether
-        each operation is rounded by itself."""
+        """Kernels of a source, compiled by NVRTC once in a process; CuPy keeps what was compiled on disk.
+
+        exact: whether each operation is rounded by itself."""
         source = self.words + language.COMMON + text
         if source not in self._modules:
             self._modules[source] = self.xp.RawModule(code=source, options=EXACT if exact else OPTIONS)

@@ -16,9 +16,10 @@ import numpy
 from tapegrad.compile import planning
 from tapegrad.compile.cuda.calling import Entry
 from tapegrad.compile.cuda.geometry import UnsupportedGroupError, fits
+from tapegrad.compile.cuda.kernel import Argument, Kernel, Surroundings
 from tapegrad.compile.cuda.products import Call, product, with_even_stacks
 from tapegrad.compile.cuda.replay import Replay
-from tapegrad.compile.cuda.rowkernels import Argument, Kernel, Surroundings, kernels
+from tapegrad.compile.cuda.rowkernels import kernels
 from tapegrad.compile.cuda.whole import THREADS, is_small, small_product, whole
 from tapegrad.compile.fusion import Fusion, Group, is_splat
 from tapegrad.compile.grouped import GroupedFunction, is_plain
@@ -181,7 +182,9 @@ class CudaExecutable(GroupedFunction):
                 groups.append(group)
             except UnsupportedGroupError:
                 for node in group.nodes:
-                    single = Group(group.number, node.operands[0].shape if node.op in ("sum", "max", "min") else node.shape)
+                    single = Group(
+                        group.number, node.operands[0].shape if node.op in ("sum", "max", "min") else node.shape
+                    )
                     single.add(node)
                     self.fusion.group_of[id(node)] = single
                     groups.append(single)
@@ -266,7 +269,7 @@ class CudaExecutable(GroupedFunction):
             places = [k for k, (condition, _) in enumerate(self.function.checks) if condition is node]
             return start + 8 * (self.flag_slot + places[0])
         if argument.kind == "number":
-            return self.given.ctypes.data + self.number_at[id(node)]  # type: ignore[no-any-return]
+            return self.given.ctypes.data + self.number_at[id(node)]
         return start + 8 * self.slots[id(node)]
 
     def _place_constants(self) -> None:
@@ -331,8 +334,8 @@ class CudaExecutable(GroupedFunction):
         ]
 
     def queue(self, arrays: dict[int, Any], arena: Any) -> list[Any]:
-        """Queues a call whose inputs are in the table. arrays: memory of results that is there already, by the identity of
-        nodes; the rest is added. Gives the outputs, None for those that were there."""
+        """Queues a call whose inputs are in the table. arrays: memory of results that is there already, by the identity
+        of nodes; the rest is added. Gives the outputs, None for those that were there."""
         device = self.device
         there = set(arrays)
         if self.small_bytes and next(iter(self.small_places)) not in arrays:
@@ -349,9 +352,7 @@ class CudaExecutable(GroupedFunction):
             self.replay(self.table, self.given)
         else:
             self._queue_with_others(arrays, arena)
-        return [
-            None if id(base) in there else self.output(k, arrays) for k, base in enumerate(self.bases_of_outputs)
-        ]
+        return [None if id(base) in there else self.output(k, arrays) for k, base in enumerate(self.bases_of_outputs)]
 
     def use(self, arrays: dict[int, Any], arena: Any) -> None:
         """Puts the addresses of results and temporary arrays into the table."""
@@ -430,8 +431,10 @@ class CudaExecutable(GroupedFunction):
 
     # ---- checks
 
-    def refuse_failed(self) -> None:
-        """An error if a check failed in an earlier call, as far as the device has come; nobody waits for it."""
+    def refuse_failed(self, waiting: bool = False) -> None:
+        """An error if a check failed in an earlier call, as far as the device has come, or waiting for it."""
+        if waiting and self.function.checks:
+            self.device.synchronize()
         if any(self.flags_seen):
             failed = [message for flag, (_, message) in zip(self.flags, self.function.checks, strict=False) if flag]
             self.flags[:] = 0
@@ -469,8 +472,3 @@ class CudaExecutable(GroupedFunction):
             compile_seconds=self.seconds,
             vector_maths="cuda" if self.counts["kernels"] else "",
         )
-
-    def source(self) -> str:
-        """The kernels in CUDA C++."""
-        return self.plan.text
-

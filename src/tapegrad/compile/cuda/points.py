@@ -118,11 +118,15 @@ def source(program: "Program", gradients: bool) -> str:
     n, outputs = stats.inputs, stats.outputs
     both = n == 1 and outputs == 1  # then two points are a vector
     each = 2 if both else 1
-    lines = [f"INLINE bool one_point(const double* x, double* v{', double* g' if gradients else ''}) {{", "bool ok = true;"]
+    lines = [
+        f"INLINE bool one_point(const double* x, double* v{', double* g' if gradients else ''}) {{",
+        "bool ok = true;",
+    ]
     lines += [*statements(graph, outputs, "g"), "return ok;", "}"]
     slopes = ", double* RESTRICT slopes" if gradients else ""
     lines += [
-        f"KERNEL({THREADS}, 1) points(const double* RESTRICT from, double* RESTRICT values{slopes}, long long count) {{",
+        f"KERNEL({THREADS}, 1) points(const double* RESTRICT from, double* RESTRICT values{slopes}, long long count)",
+        "{",
         f"const long long k = {each} * ((long long)BLOCK * {THREADS} + THREAD);",
         "if (k >= count) return;",
     ]
@@ -157,7 +161,7 @@ def source(program: "Program", gradients: bool) -> str:
             f"  UNROLL for (int j = 0; j < {outputs}; ++j) x[{n} + j] = j == m ? 1.0 : 0.0;",
             "  const bool ok = one_point(x, p, s);",
             f"  UNROLL for (int i = 0; i < {n}; ++i) slopes[(k * {outputs} + m) * {n} + i] = ok ? s[i] : NAN;",
-            "  values[k * {0} + m] = ok ? p[m] : NAN;".format(outputs),
+            f"  values[k * {outputs} + m] = ok ? p[m] : NAN;",
             "}",
         ]
     return PRELUDE + helpers_h() + functions + "\n".join([*lines, "}", ""])

@@ -53,9 +53,7 @@ def evenly(starts: list[tuple[int, int]], counts: tuple[int, ...]) -> tuple[int,
             break
         step = starts[1][0] - starts[0][0], starts[1][1] - starts[0][1]
         runs = [starts[k : k + length] for k in range(0, len(starts), length)]
-        even = all(
-            run[k] == (run[0][0] + k * step[0], run[0][1] + k * step[1]) for run in runs for k in range(length)
-        )
+        even = all(run[k] == (run[0][0] + k * step[0], run[0][1] + k * step[1]) for run in runs for k in range(length))
         if even and min(step) >= 0:
             return length, *step
     return 1, 0, 0

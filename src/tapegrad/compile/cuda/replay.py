@@ -1,8 +1,8 @@
 """Calls as CUDA graphs: everything that a call queues, launched at once.
 
-A graph holds the addresses with which it was captured. Results are arrays of their own, so addresses differ from call to
-call; but CuPy's pool gives memory that was given back again, and a loop soon comes to the same few sets. In: the table
-of addresses of a call. Out: a graph that has exactly these, if they have been seen before; else launches one by one.
+A graph holds the addresses with which it was captured. Results are arrays of their own, so addresses differ from call
+to call; but CuPy's pool gives memory that was given back again, and a loop soon comes to the same few sets. In: the
+table of addresses of a call. Out: a graph that has exactly these, if they have been seen before; else launches one by one.
 Nothing is copied, and no result is ever written over.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 # Fewer launches than this cost the host less than the launch of a graph.
 FEWEST_STEPS = 3
-# Sets of addresses that are remembered: a loop that keeps its last results has two, one that keeps some more has some more.
+# Sets of addresses that are remembered: a loop that keeps its last results has two, one that keeps more has more.
 MOST_KEPT = 16
 # So many graphs that were never used again, and no more are captured: capturing takes as long as some hundred launches.
 MOST_WASTED = 32

@@ -9,8 +9,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tapegrad.compile.cuda.kernel import Argument, Kernel, text_of_block
 from tapegrad.compile.cuda.language import type_of
-from tapegrad.compile.cuda.rowkernels import Argument, Kernel, text_of_block
 from tapegrad.compile.products import strided
 from tapegrad.compile.symbol import Node
 

@@ -61,7 +61,7 @@ def forward_cross_entropy(i: Instruction, logits: Array) -> Array:
     xp = i.xp
     inside = None
     if asynchronous(xp):  # labels are not checked there, as that would wait
-        labels = xp.asarray(labels)
+        labels = getattr(xp, "library", xp).asarray(labels)
         inside = (labels >= 0) & (labels < logits.shape[-1])
         labels = xp.where(inside, labels, 0)
     if logits.dtype.kind != "f":
@@ -238,7 +238,7 @@ def jvp_attention(i: Instruction, xs: list[Array], ts: list[Array | None], y: Ar
 def forward_embedding(i: Instruction, table: Array) -> Array:
     """The rows of a table; settings: which."""
     if asynchronous(i.xp):
-        i.settings = i.xp.asarray(i.settings)
+        i.settings = getattr(i.xp, "library", i.xp).asarray(i.settings)
     return table[i.settings]
 
 

@@ -136,8 +136,8 @@ template <typename... A> int run(void (*kernel)(A...), int blocks, int threads, 
   return run_with(kernel, blocks, threads, cluster, p, std::index_sequence_for<A...>());
 }
 """
-KERNELS = re.compile(r"KERNEL\((\d+), \d+\) (?:IN_CLUSTERS\((\d+)\) )?(\w+)\((.*)\) \{")
-COMPILER = ["g++", "-std=c++17", "-O1", "-w", "-ffp-contract=off", "-fPIC", "-shared", "-x", "c++"]
+KERNELS = re.compile(r"KERNEL\((\d+), \d+\) (?:IN_CLUSTERS\((\d+)\) )?(\w+)\((.*)\)\s*\{")
+COMPILER = ["g++", "-std=c++17", "-O1", "-w", "-ffp-contract=off", "-fPIC"]
 
 
 def multiply(form: Form, left: int, right: int, result: int) -> None:
@@ -172,6 +172,7 @@ class HostDevice:
         self._counts: list[int] = []  # of parameters
         self._modules: dict[str, dict[str, int]] = {}
         self._captured: list[Callable[[], None]] | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def pointer(self, array: Any) -> int:
         assert isinstance(array, foreign.ForeignArray), f"{type(array).__name__} is not on the device"
@@ -212,6 +213,15 @@ class HostDevice:
             self._modules[text] = self._compiled(text)
         return [self._modules[text][name] for name in names]
 
+    def folder(self) -> Path:
+        """Where kernels are compiled; with the words compiled beforehand, which is most of the work."""
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="gradmark-kernels-")
+            words = Path(self._folder.name) / "words.h"
+            words.write_text(WORDS)
+            subprocess.run([*COMPILER, "-x", "c++-header", str(words)], check=True)
+        return Path(self._folder.name)
+
     def _compiled(self, text: str) -> dict[str, int]:
         kernels = KERNELS.findall(text)
         runs = "".join(
@@ -219,11 +229,10 @@ class HostDevice:
             f"{{ return run({name}, blocks, threads, cluster, p); }}\n"
             for _, _, name, _ in kernels
         )
-        source = WORDS + language.COMMON + text + runs
-        path = Path(tempfile.mkdtemp()) / f"{hashlib.sha1(source.encode()).hexdigest()[:12]}.so"
-        told = subprocess.run(
-            [*COMPILER, "-o", str(path), "-"], input=source, capture_output=True, text=True, check=False
-        )
+        source = language.COMMON + text + runs
+        path = self.folder() / f"{hashlib.sha1(source.encode()).hexdigest()[:12]}.so"
+        command = [*COMPILER, "-shared", "-include", str(self.folder() / "words.h"), "-x", "c++", "-o", str(path), "-"]
+        told = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
         assert told.returncode == 0, told.stderr[:3000]
         library = ctypes.CDLL(str(path))
         made = {}

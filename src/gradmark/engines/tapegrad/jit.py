@@ -53,7 +53,8 @@ class TapegradJit:
             for array, numbers in zip(arrays, new, strict=True):
                 array[...] = cupy.asarray(numbers)  # in place: the arrays of a training loop stay where they are
 
-        return cuda.on_cuda(replace(session, move=move), arrays)
+        # compiling anew is no phase there: NVRTC's code stays in the process, and on CuPy's disk
+        return cuda.on_cuda(replace(session, move=move, phases={}), arrays)
 
 
 def compiled_session(

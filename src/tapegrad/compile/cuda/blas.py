@@ -5,6 +5,7 @@ CuPy has loaded. Its memory to work in is ours, one piece for each stream, so th
 """
 
 import ctypes
+import threading
 from typing import Any
 
 import numpy
@@ -45,6 +46,7 @@ class Blas:
         self._handle = handle
         self._workspaces: dict[int, Any] = {}
         self._stream: int | None = None
+        self._lock = threading.Lock()  # a handle has one stream at a time, and calls of it let other threads run
         self._factors: dict[str, tuple[Any, int, int]] = {}
         for dtype in REAL:
             numbers = numpy.array([1.0, 0.0], dtype)
@@ -79,7 +81,11 @@ class Blas:
 
     def product(self, stream: int, form: "Form", left: int, right: int, result: int) -> None:
         """Queues products of matrices that lie evenly; addresses of the first of each."""
-        self._use(stream)
+        with self._lock:
+            self._use(stream)
+            self._queue(form, left, right, result)
+
+    def _queue(self, form: "Form", left: int, right: int, result: int) -> None:
         kind = REAL[form.dtype]
         _, one, zero = self._factors[form.dtype]
         compute = COMPUTE_FLOAT64 if form.dtype == "float64" else COMPUTE_TF32 if form.tf32 else COMPUTE_FLOAT32

@@ -1,7 +1,7 @@
 """After the last row: what threads have summed up becomes results, or is left for a kernel that adds it up.
 
-In: the sums of a thread, by column or in all. Out: lines that store them, and the kernel that finishes. The order in which
-numbers are added depends on sizes alone, never on which block came first.
+In: the sums of a thread, by column or in all. Out: lines that store them, and the kernel that finishes. The order in
+which numbers are added depends on sizes alone, never on which block came first.
 """
 
 from dataclasses import dataclass

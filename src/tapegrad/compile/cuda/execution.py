@@ -297,7 +297,7 @@ class CudaExecutable(GroupedFunction):
         steps = self.plan.steps
         if any(isinstance(step, Interpret) for step in steps):
             return None
-        return Replay(self.device, self._queue, any(isinstance(step, Multiply) for step in steps), len(steps))
+        return Replay(self.device, self._queue, len(steps))
 
     # ---- a call
 

@@ -2,8 +2,8 @@
 
 A graph holds the addresses with which it was captured. Results are arrays of their own, so addresses differ from call
 to call; but CuPy's pool gives memory that was given back again, and a loop soon comes to the same few sets. In: the
-table of addresses of a call. Out: a graph that has exactly these, if they have been seen before; else launches one by one.
-Nothing is copied, and no result is ever written over.
+table of addresses of a call. Out: a graph that has exactly these, if they have been seen before; else launches one by
+one. Nothing is copied, and no result is ever written over.
 """
 
 from collections import OrderedDict
@@ -21,8 +21,8 @@ MOST_WASTED = 32
 class Replay:
     """How a function's steps get into the device's queue."""
 
-    def __init__(self, device: Any, queue: Callable[[int], None], multiplies: bool, steps: int):
-        self._device, self._queue, self._multiplies = device, queue, multiplies
+    def __init__(self, device: Any, queue: Callable[[int], None], steps: int):
+        self._device, self._queue = device, queue
         self._capturing = steps >= FEWEST_STEPS
         self._kept: OrderedDict[tuple[int, bytes, bytes], Callable[[], None] | None] = OrderedDict()
         self.captured = self.replayed = 0

@@ -60,9 +60,7 @@ def test_a_batch_of_points(cupy):
 
 def test_arrays_in_two_places_are_an_error(cupy):
     f = tapegrad.jit(lambda x, y: x + y)
-    with pytest.raises(
-        InputError, match="got some on cuda:0 and some on the CPU|got some on the CPU and some on cuda:0"
-    ):
+    with pytest.raises(InputError, match=r"got some on (cuda:0 and some on the CPU|the CPU and some on cuda:0)"):
         f(cupy.ones(3), np.ones(3))
 
 
@@ -75,5 +73,5 @@ def test_without_cupy_the_error_says_what_to_install(monkeypatch):
         return before(name, *args, **named)
 
     monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(MissingPackageError, match="expected CuPy, .* pip install cupy-cuda13x"):
+    with pytest.raises(MissingPackageError, match=r"expected CuPy, .* pip install cupy-cuda13x"):
         tapegrad.jit(lambda x: x, device="cuda")

@@ -151,7 +151,7 @@ def test_arrays_in_two_places_are_an_error(there):
 @pytest.mark.usefixtures("device")
 def test_a_function_says_where_its_arrays_must_be(there):
     here = tapegrad.jit(lambda x: x * 2.0, device="cpu")
-    with pytest.raises(InputError, match="expected arrays on the CPU for .*lambda.*, got some on host:0"):
+    with pytest.raises(InputError, match=r"expected arrays on the CPU for .*lambda.*, got some on host:0"):
         here(*there(drawn(3)))
     with pytest.raises(InputError, match="expected device to be 'cpu', 'cuda' or None, got 'gpu'"):
         tapegrad.jit(lambda x: x, device="gpu")

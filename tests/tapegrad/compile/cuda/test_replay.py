@@ -53,7 +53,7 @@ class Counting:
 
 def test_addresses_that_never_come_again_are_not_captured():
     device = Counting()
-    replay = Replay(device, device.queue, False, 10)
+    replay = Replay(device, device.queue, 10)
     for k in range(100):
         replay(np.array([k]), np.zeros(1))
     assert (device.queued, device.graphs) == (100, 0)
@@ -61,7 +61,7 @@ def test_addresses_that_never_come_again_are_not_captured():
 
 def test_graphs_that_are_not_used_again_come_to_an_end():
     device = Counting()
-    replay = Replay(device, device.queue, False, 10)
+    replay = Replay(device, device.queue, 10)
     for k in range(200):
         for _ in range(2):
             replay(np.array([k]), np.zeros(1))
@@ -70,7 +70,7 @@ def test_graphs_that_are_not_used_again_come_to_an_end():
 
 def test_a_few_steps_are_quicker_by_themselves():
     device = Counting()
-    replay = Replay(device, device.queue, False, 2)
+    replay = Replay(device, device.queue, 2)
     for _ in range(5):
         replay(np.zeros(1), np.zeros(1))
     assert (device.queued, device.graphs) == (5, 0)
@@ -83,7 +83,7 @@ def test_what_cannot_be_captured_is_not_tried_again():
         raise RuntimeError("capture is not permitted")
 
     device.captured = fails
-    replay = Replay(device, device.queue, False, 10)
+    replay = Replay(device, device.queue, 10)
     for _ in range(5):
         replay(np.zeros(1), np.zeros(1))
     assert device.queued == 5

@@ -1,4 +1,4 @@
-"""Products by cuBLAS, called directly: CuPy refuses to call it while a graph is captured, and takes five times as long.
+"""Products by cuBLAS, called directly: CuPy refuses to call it while a graph is captured.
 
 In: addresses, sizes and how the matrices lie. Out: a product that is queued on a stream. The library is the one that
 CuPy has loaded. Its memory to work in is ours, one piece for each stream, so that a graph may hold it.

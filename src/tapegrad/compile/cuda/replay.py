@@ -14,7 +14,7 @@ from typing import Any
 FEWEST_STEPS = 3
 # Sets of addresses that are remembered: a loop that keeps its last results has two, one that keeps more has more.
 MOST_KEPT = 16
-# So many graphs that were never used again, and no more are captured: capturing takes as long as some hundred launches.
+# So many graphs that were never used again, and no more are captured: capturing takes much longer than launching.
 MOST_WASTED = 32
 
 

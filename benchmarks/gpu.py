@@ -28,8 +28,8 @@ from typing import Any
 from gpu_agreement import AXIS, installed, of_nvbench
 
 HERE = Path(__file__).parent
-ENGINES = ("torch", "torch:compile", "jax", "tapegrad")
-PACKAGES = {"torch": "torch", "torch:compile": "torch", "jax": "jax", "tapegrad": "cupy"}
+ENGINES = ("torch", "torch:compile", "jax", "tapegrad", "tapegrad:jit")
+PACKAGES = {"torch": "torch", "torch:compile": "torch", "jax": "jax", "tapegrad": "cupy", "tapegrad:jit": "cupy"}
 PARTS = ("agreement", "rows", "run")
 # Five workloads, small and large: what a launch costs, and what the device does.
 WORKLOADS = ("elementwise/n=1/depth=16", "elementwise/n=4000000/depth=4", "matmul/n=8", "matmul/n=1024",

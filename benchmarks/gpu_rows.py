@@ -2,12 +2,14 @@
 
 `benchmarks/gpu.py` calls this once for each engine: python benchmarks/gpu_rows.py ENGINE [ROW …]. A line of JSON a row.
 The engines are the laboratory's adapters, and the stopwatch is the one with which it times its own rows. In float32;
-products of the networks with TF32, as PyTorch and JAX have it. REFERENCE as the engine is PyTorch in float64, with
+products of the networks with TF32, which PyTorch, JAX, CuPy and tapegrad's jit all have. The batch of a program is in
+float64, and has beside it what a copy of as many bytes takes. REFERENCE as the engine is PyTorch in float64, with
 which the gradients of the others are compared.
 """
 
 import json
 import math
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -23,6 +25,8 @@ from gradmark.measure.worker.device.stopwatch import Stopwatch
 from gradmark.workloads.workload import workload
 
 REFERENCE = "float64"
+# The only engine that runs a program at many points on a device.
+BATCHING = "tapegrad:jit"
 B, T, D, H = 8, 1024, 1024, 16  # of the transformer block
 # Entries of a gradient that are compared one by one.
 COMPARED = 1 << 20
@@ -39,6 +43,7 @@ class Row:
     fixed: tuple[str, tuple[int, ...], int] | None = None  # name, shape, and for labels the number of classes
     scale: float = 1.0  # of matrices
     tf32: bool = False
+    points: bool = False  # a function of one number, at many of them
 
 
 def chain(ops: Any, x: Any) -> Any:
@@ -90,6 +95,10 @@ def block(ops: Any, x: Any, wq: Any, wk: Any, wv: Any, wo: Any, w1: Any, w2: Any
     return ops.mean(x + ops.gelu(ops.layer_norm(x) @ w1, approximate="tanh") @ w2)
 
 
+def square_and_sine(ops: Any, x: Any) -> Any:
+    return x * x + ops.sin(x)
+
+
 MLP = [(784, 1024), (1024,), (1024, 1024), (1024,), (1024, 10), (10,)]
 ROWS = [
     Row("elementwise chain 16M", chain, [(1 << 24,)]),
@@ -101,6 +110,7 @@ ROWS = [
     Row("tiny MLP step", small_network, [(16, 32), (32,), (32, 4), (4,)], ("x", (8, 16), 4), 0.02),
     Row("MLP 512×784–1024–1024–10", network, MLP, ("x", (512, 784), 10), 0.02, tf32=True),
     Row(f"transformer block {B}×{T}×{D}", block, [(B, T, D), *[(D, D)] * 4, (D, 4 * D), (4 * D, D)], None, 0.02, True),
+    Row("batch of x²+sin x, 16M points", square_and_sine, [(1 << 24,)], points=True),
 ]
 
 
@@ -122,6 +132,7 @@ def inputs_of(row: Row, dtype: str) -> list[Any]:
 
 def session_of(engine: str, row: Row, dtype: str, device: str = "cuda") -> Session:
     """The row, prepared by an adapter of the laboratory."""
+    os.environ["TAPEGRAD_TF32"] = "1" if row.tf32 and dtype == "float32" else "0"  # read when a function is compiled
     made = workload(
         suite="gpu", stresses="a GPU", arrays=lambda draw: [draw], fixed=("x",) if row.fixed and row.fixed[0] else ()
     )(row.function)
@@ -137,6 +148,51 @@ def session_of(engine: str, row: Row, dtype: str, device: str = "cuda") -> Sessi
     return session
 
 
+def batch_of(row: Row) -> tuple[Callable[[], Any], Callable[[], Any], float]:
+    """A program's values and gradients at many points; a copy of as many bytes; the largest relative error of both."""
+    import cupy
+
+    import tapegrad
+    from gradmark.engines.tapegrad.operations import operations
+
+    tape = tapegrad.Tape()
+    x = tape.var(1.0)
+    compiled = tape.freeze(x, row.function(operations(tape.const), x)).compile()
+    points = cupy.random.default_rng(0).standard_normal(row.shapes[0])
+    values, slopes = compiled.batch(points)
+    exact = points * points + cupy.sin(points), 2 * points + cupy.cos(points)
+    pairs = zip((values, slopes), exact, strict=True)
+    worst = max(float(abs(made - right).max() / abs(right).max()) for made, right in pairs)
+    half = cupy.empty(3 * points.nbytes // 2, cupy.uint8)  # read once and written twice, as a copy of half of that
+    other = cupy.empty_like(half)
+    return lambda: compiled.batch(points), lambda: cupy.copyto(other, half), worst
+
+
+def measure_batch(engine: str, row: Row, timer: CudaTimer) -> dict[str, Any]:
+    """The same of a batch."""
+    batch, copy, worst = batch_of(row)
+    said = timed(timer, None, (batch,)) | {"copy": timed(timer, None, (copy,))["cold"]}
+    return {"engine": engine, "row": row.name, "gradient error": worst, **said}
+
+
+def timed(timer: CudaTimer, queue: Any, calls: tuple[Callable[[], Any], ...]) -> dict[str, float]:
+    """Times in microseconds."""
+    for _ in range(5):
+        for call in calls:
+            call()
+    timer.synchronize()
+    watch = Stopwatch(timer, queue)
+    cold = watch.cold(calls, lambda: None, SAMPLES, 4 * SAMPLES, SECONDS)
+    hot = watch.hot(calls, 0.0, 5)
+
+    def low(values: list[float]) -> float:
+        return sorted(values)[len(values) // 4] / 1e3
+
+    return {
+        "total": low(cold.longer_ns), "cold": low(cold.device_ns), "hot": low(hot.device_ns), "host": low(cold.host_ns),
+    }  # fmt: skip
+
+
 def prints_of(gradients: list[Any]) -> list[list[float]]:
     """Of each gradient its sum, its norm and some entries, by which those of two engines are compared."""
     prints = []
@@ -150,6 +206,8 @@ def prints_of(gradients: list[Any]) -> list[list[float]]:
 
 def measure(engine: str, row: Row, timer: CudaTimer) -> dict[str, Any]:
     """Times in microseconds: cold, hot, host, replayed; peak MiB; what tells the gradient."""
+    if row.points:
+        return measure_batch(engine, row, timer)
     dtype = "float64" if engine == REFERENCE else "float32"
     session = session_of("torch" if engine == REFERENCE else engine, row, dtype)
     calls = (session.total,) if session.total is not None else (session.forward, session.backward)
@@ -162,20 +220,7 @@ def measure(engine: str, row: Row, timer: CudaTimer) -> dict[str, Any]:
     said = {"engine": engine, "row": row.name, "first_s": first_s, "prints": prints_of(list(session.gradients()))}
     if engine == REFERENCE:
         return said
-    for _ in range(5):
-        for call in calls:
-            call()
-    session.synchronize()
-    watch = Stopwatch(timer, session.queue)
-    cold = watch.cold(calls, lambda: None, SAMPLES, 4 * SAMPLES, SECONDS)
-    hot = watch.hot(calls, 0.0, 5)
-
-    def low(values: list[float]) -> float:
-        return sorted(values)[len(values) // 4] / 1e3
-
-    said |= {
-        "total": low(cold.longer_ns), "cold": low(cold.device_ns), "hot": low(hot.device_ns), "host": low(cold.host_ns),
-    }  # fmt: skip
+    said |= timed(timer, session.queue, calls)
     if session.device is not None:
         before = session.device.alive_bytes()
         session.device.reset_peak()
@@ -186,7 +231,7 @@ def measure(engine: str, row: Row, timer: CudaTimer) -> dict[str, Any]:
     if session.replay is not None:
         try:
             replay = session.replay()
-            said["replayed"] = low(watch.cold((replay,), lambda: None, SAMPLES, 2 * SAMPLES, SECONDS).device_ns)
+            said["replayed"] = timed(timer, session.queue, (replay,))["cold"]
         except Exception as error:
             said["replayed_error"] = f"{type(error).__name__}: {error}"[:100]
     return said
@@ -205,9 +250,10 @@ def error(prints: list[list[float]], exact: list[list[float]]) -> float:
 def main() -> None:
     """One engine on its rows."""
     engine, names = sys.argv[1], sys.argv[2:]
+    os.environ.setdefault("CUPY_TF32", "1")  # read when CuPy is imported; rows without TF32 have next to no products
     timer = CudaTimer()
     for row in ROWS:
-        if names and not any(name in row.name for name in names):
+        if (names and not any(name in row.name for name in names)) or (row.points and engine != BATCHING):
             continue
         try:
             said = measure(engine, row, timer)

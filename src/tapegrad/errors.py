@@ -61,5 +61,9 @@ class TraceError(TapegradError, TypeError):
     """A function that `jit` traces asked for numbers that are not known yet."""
 
 
+class UnsupportedError(TapegradError, NotImplementedError):
+    """What was asked for cannot be computed on this device."""
+
+
 class MissingPackageError(TapegradError, ImportError):
     """What was asked for needs an optional package that is not installed."""

@@ -17,10 +17,11 @@ from tapegrad.compile import convolution, llvm, maths, moving, planning, product
 from tapegrad.compile.calling import Entry, Leaf, Result
 from tapegrad.compile.elementary import Writer
 from tapegrad.compile.fusion import Group, is_splat, view_of
-from tapegrad.compile.grouped import GroupedFunction
+from tapegrad.compile.grouped import GroupedFunction, is_plain
 from tapegrad.compile.operations import computed
 from tapegrad.compile.recomputing import recompute
 from tapegrad.compile.repeating import Repeating
+from tapegrad.compile.report import Report
 from tapegrad.compile.rowkernels import Kernel, kernel
 from tapegrad.compile.rowlayout import UnsupportedGroupError
 from tapegrad.compile.symbol import Node
@@ -40,34 +41,6 @@ class Step:
     native: Any = None
     native_address: int = 0
     node: Node | None = None
-
-
-@dataclass
-class Report:
-    """What a traced function was compiled to."""
-
-    operations: int
-    kernels: int
-    products: int
-    loops: int  # each of which has a body, whose own operations count once
-    convolutions: int
-    interpreted: list[str]  # the operations that NumPy executes
-    temporary_bytes: int
-    read_bytes: int  # of arrays, in each call; an array that several kernels read counts for each
-    written_bytes: int
-    code_bytes: int
-    compile_seconds: float
-    vector_maths: str  # where its exp, log and their kin come from: "libmvec", "own", "one lane at a time", or several
-    shared_kernels: int = 0  # those that several threads do together
-
-
-def is_plain(tree: Any) -> bool:
-    """Whether a structure is made of nothing but lists, tuples and dicts: none with names, say."""
-    if isinstance(tree, dict):
-        return type(tree) is dict and all(is_plain(item) for item in tree.values())
-    if isinstance(tree, (list, tuple)):
-        return type(tree) in (list, tuple) and all(is_plain(item) for item in tree)
-    return True
 
 
 class Executable(GroupedFunction):
@@ -392,6 +365,13 @@ class Executable(GroupedFunction):
         arrays[id(node)] = value
         if id(node) in self.slots:
             self.table[self.slots[id(node)]] = value.ctypes.data
+
+    def refuse_failed(self, waiting: bool = False) -> None:
+        """Nothing: each call looks at what it checks."""
+
+    def items(self, results: list[Array]) -> list[Any]:
+        """What is given back: arrays, and floats for numbers without axes."""
+        return [result if result.shape else result.item() for result in results]
 
     def report(self) -> Report:
         """What it was compiled to."""

@@ -3,6 +3,8 @@
 In: a traced function. Out: `GroupedFunction`, of which each target (LLVM's code, CUDA's) makes its steps.
 """
 
+from typing import Any
+
 from tapegrad.compile import planning
 from tapegrad.compile.fusion import Fusion, Group, is_splat, memory_of
 from tapegrad.compile.graph import Graph
@@ -23,6 +25,15 @@ def own_memory(outputs: list[Node]) -> list[Node]:
         results.append(Node("copy", (node,), None, node.shape, node.dtype) if shown else node)
         seen.add(id(base))
     return results
+
+
+def is_plain(tree: Any) -> bool:
+    """Whether a structure is made of nothing but lists, tuples and dicts: none with names, say."""
+    if isinstance(tree, dict):
+        return type(tree) is dict and all(is_plain(item) for item in tree.values())
+    if isinstance(tree, (list, tuple)):
+        return type(tree) in (list, tuple) and all(is_plain(item) for item in tree)
+    return True
 
 
 def graph_of(nodes: list[Node], function: TracedFunction) -> Graph:
@@ -51,12 +62,16 @@ class GroupedFunction:
         self.function = function
         function.outputs = own_memory(function.outputs)
         self.roots = [*function.outputs, *[node for node, _ in function.checks]]
-        self.nodes = ordered(self.roots)
+        self.nodes = self._prepared()
         self.fusion = self._fused()
         self.groups = self.fusion.ordered()
         self._compute_again()
         self._find_stored()
         self.groups = planning.frugal(self.groups, self._traffic())
+
+    def _prepared(self) -> list[Node]:
+        """The nodes, operands first."""
+        return ordered(self.roots)
 
     def _fused(self) -> Fusion:
         return Fusion(self.nodes)

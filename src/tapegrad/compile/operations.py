@@ -10,7 +10,7 @@ import numpy
 
 import tapegrad.special
 from tapegrad.tensor.instruction import Instruction
-from tapegrad.tensor.namespaces import Array
+from tapegrad.tensor.namespaces import Array, special
 
 UFUNCS: dict[str, Any] = {
     name: getattr(numpy, name)
@@ -49,10 +49,10 @@ def slots(settings: Any, arrays: list[Any]) -> Any:
     return settings
 
 
-def executed(primitive: Any, settings: Any, arrays: list[Any]) -> Array:
+def executed(primitive: Any, settings: Any, arrays: list[Any], xp: Any) -> Array:
     """A primitive by itself, as the interpreted engine executes it."""
     i = Instruction.__new__(Instruction)
-    i.primitive, i.xp, i.settings, i.needs = primitive, numpy, settings, (False,) * len(arrays)
+    i.primitive, i.xp, i.settings, i.needs = primitive, xp, settings, (False,) * len(arrays)
     i.saved, i.snapshots, i.scratch, i.releasing, i.tracing = (), None, None, False, False
     i.shapes = [array.shape for array in arrays]
     return primitive.forward(i, *arrays)
@@ -65,13 +65,13 @@ def put(x: Array, value: Array, index: Any) -> Array:
     return written
 
 
-def add_at(x: Array, value: Array, index: Any, once: bool) -> Array:
+def add_at(x: Array, value: Array, index: Any, once: bool, xp: Any) -> Array:
     """x with a value added at some places."""
     written = x.copy()
     if once:
         written[index] += value
     else:
-        numpy.add.at(written, index, value)
+        xp.add.at(written, index, value)
     return written
 
 
@@ -80,42 +80,43 @@ def summed(x: Array, axes: tuple[int, ...]) -> Array:
     return x.sum(axes, keepdims=True)
 
 
-Compute = Callable[[Any, list[Any]], Array]
+# Of the settings, the operands and their namespace.
+Compute = Callable[[Any, list[Any], Any], Array]
 OTHERS: dict[str, Compute] = {
-    "where": lambda s, xs: numpy.where(*xs),  # noqa: ARG005
-    "astype": lambda s, xs: xs[0].astype(s),
-    "copy": lambda s, xs: xs[0].copy(),  # noqa: ARG005
-    "sum": lambda s, xs: summed(xs[0], s),
-    "max": lambda s, xs: xs[0].max(s, keepdims=True),
-    "min": lambda s, xs: xs[0].min(s, keepdims=True),
-    "reshape": lambda s, xs: xs[0].reshape(s),
-    "transpose": lambda s, xs: xs[0].transpose(s),
-    "broadcast_to": lambda s, xs: numpy.broadcast_to(xs[0], s),
-    "slice": lambda s, xs: xs[0][s],
-    "getitem": lambda s, xs: xs[0][slots(s, xs)],
-    "put": lambda s, xs: put(xs[0], xs[1], slots(s, xs)),
-    "add_at": lambda s, xs: add_at(xs[0], xs[1], slots(s[0], xs), s[1]),
-    "take_along_axis": lambda s, xs: numpy.take_along_axis(xs[0], xs[1], s),
-    "concatenate": lambda s, xs: numpy.concatenate(xs, axis=s),
-    "pad": lambda s, xs: numpy.pad(xs[0], s),
-    "cumsum": lambda s, xs: numpy.cumsum(xs[0], axis=s),
-    "einsum": lambda s, xs: numpy.einsum(s, *xs, optimize=len(xs) > 1),
-    "matmul": lambda s, xs: numpy.matmul(*xs),  # noqa: ARG005
-    "arange": lambda s, xs: numpy.arange(s),  # noqa: ARG005
-    "argsort": lambda s, xs: numpy.argsort(xs[0], axis=s, kind="stable"),
-    "primitive": lambda s, xs: executed(s[0], slots(s[1], xs), xs),
-    "constant": lambda s, xs: s,  # noqa: ARG005
-    "array": lambda s, xs: s,  # noqa: ARG005
+    "where": lambda _, xs, xp: xp.where(*xs),
+    "astype": lambda s, xs, _: xs[0].astype(s),
+    "copy": lambda _, xs, __: xs[0].copy(),
+    "sum": lambda s, xs, _: summed(xs[0], s),
+    "max": lambda s, xs, _: xs[0].max(s, keepdims=True),
+    "min": lambda s, xs, _: xs[0].min(s, keepdims=True),
+    "reshape": lambda s, xs, _: xs[0].reshape(s),
+    "transpose": lambda s, xs, _: xs[0].transpose(s),
+    "broadcast_to": lambda s, xs, xp: xp.broadcast_to(xs[0], s),
+    "slice": lambda s, xs, _: xs[0][s],
+    "getitem": lambda s, xs, _: xs[0][slots(s, xs)],
+    "put": lambda s, xs, _: put(xs[0], xs[1], slots(s, xs)),
+    "add_at": lambda s, xs, xp: add_at(xs[0], xs[1], slots(s[0], xs), s[1], xp),
+    "take_along_axis": lambda s, xs, xp: xp.take_along_axis(xs[0], xs[1], s),
+    "concatenate": lambda s, xs, xp: xp.concatenate(xs, axis=s),
+    "pad": lambda s, xs, xp: xp.pad(xs[0], s),
+    "cumsum": lambda s, xs, xp: xp.cumsum(xs[0], axis=s),
+    "einsum": lambda s, xs, xp: xp.einsum(s, *xs, optimize=len(xs) > 1),
+    "matmul": lambda _, xs, xp: xp.matmul(*xs),
+    "arange": lambda s, _, xp: xp.arange(s),
+    "argsort": lambda s, xs, xp: xp.argsort(xs[0], axis=s, kind="stable"),
+    "primitive": lambda s, xs, xp: executed(s[0], slots(s[1], xs), xs, xp),
+    "constant": lambda s, _, __: s,
+    "array": lambda s, _, __: s,
 }
 
 
-def computed(op: str, settings: Any, arrays: list[Any]) -> Array:
-    """The result of an operation on numbers."""
+def computed(op: str, settings: Any, arrays: list[Any], xp: Any = numpy) -> Array:
+    """The result of an operation on numbers, by the functions of a namespace."""
     if op in UFUNCS:
-        return UFUNCS[op](*arrays)
+        return UFUNCS[op](*arrays) if xp is numpy else getattr(xp, op)(*arrays)
     if op in SPECIAL:
-        return SPECIAL[op](*arrays)
-    return OTHERS[op](settings, arrays)
+        return SPECIAL[op](*arrays) if xp is numpy else getattr(special(xp), op)(*arrays)
+    return OTHERS[op](settings, arrays, xp)
 
 
 def result(op: str, operands: tuple[Any, ...], settings: Any) -> tuple[tuple[int, ...], Any]:

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy
 
 from tapegrad.compile import operations
-from tapegrad.errors import TraceError
+from tapegrad.compile.devices import device_of, on_device, place
+from tapegrad.errors import InputError, TraceError
 from tapegrad.tensor.namespaces import Array
 from tapegrad.tensor.nesting.levels import switches
 
@@ -74,8 +75,9 @@ _flags = Flags()
 class Trace:
     """The nodes of the function that is being traced, so that equal ones become one."""
 
-    def __init__(self) -> None:
+    def __init__(self, device: Any = None) -> None:
         self.thread = threading.get_ident()
+        self.device = device  # where it will be computed; None for the CPU
         self.known: dict[Any, Node] = {}
         self.loops: dict[Any, list[Node]] = {}  # the results of each loop with its operands
         self.checks: list[tuple[Node, str]] = []  # what must hold at every call, and what to say if it does not
@@ -116,10 +118,10 @@ _tracing = threading.RLock()
 
 
 @contextlib.contextmanager
-def opened() -> Iterator[Trace]:
+def opened(device: Any = None) -> Iterator[Trace]:
     """A context in which this thread traces; other threads that want to wait until it is left."""
     with _tracing:
-        trace = Trace()
+        trace = Trace(device)
         traces.append(trace)
         switches.staging += 1
         try:
@@ -146,6 +148,15 @@ def tracing() -> bool:
 
 def constant(value: Any) -> Node:
     """A node for numbers that are known while tracing; its own copy."""
+    if on_device(value):
+        device = current().device
+        if device is not device_of(value):
+            raise InputError(
+                f"expected arrays {place(device)}, where the function is computed, got one "
+                f"{place(device_of(value))} that it uses without taking it as an argument; move it: cupy.asnumpy(x) to "
+                "the host, cupy.asarray(x) to the device"
+            )
+        return Node("array", (), value.copy(), value.shape, value.dtype)
     array = numpy.array(value)
     array.setflags(write=False)
     if not array.shape:

@@ -5,12 +5,13 @@ must hold at every call.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy
 
 from tapegrad.compile import staging as _staging  # noqa: F401  enters itself
+from tapegrad.compile.devices import array_of, on_device
 from tapegrad.compile.symbol import Node, Symbol, constant, opened
 from tapegrad.errors import InputError
 from tapegrad.tensor.carried import filled, leaves
@@ -29,23 +30,20 @@ class TracedFunction:
     outputs: list[Node]
     checks: list[tuple[Node, str]]  # conditions, and what to say where one does not hold
     structure: Any  # of the result: numbers of outputs, and None for nothing
+    given_as_numbers: set[int] = field(default_factory=set)  # by identity, inputs that are on no device
 
 
 def is_input(value: Any) -> bool:
     """Whether an argument's numbers may change from call to call: arrays and floats; anything else is a constant."""
-    return isinstance(value, (numpy.ndarray, numpy.generic, Tensor, float))
+    return isinstance(value, (numpy.ndarray, numpy.generic, Tensor, float)) or on_device(value)
 
 
-def array_of(value: Any) -> Any:
-    """The array of an argument."""
-    return plain(value._array) if type(value) is Tensor else numpy.asarray(value)
-
-
-def traced(f: Callable[..., Any], args: tuple[Any, ...]) -> TracedFunction:
-    """The function's graph for arguments like these."""
+def traced(f: Callable[..., Any], args: tuple[Any, ...], device: Any = None) -> TracedFunction:
+    """The function's graph for arguments like these; device: where it will be computed, None for the CPU."""
     values = flat(args)
-    with opened() as trace:
+    with opened(device) as trace:
         inputs: list[Node] = []
+        numbers: set[int] = set()
         lifted = []
         for value in values:
             if not is_input(value):
@@ -54,12 +52,14 @@ def traced(f: Callable[..., Any], args: tuple[Any, ...]) -> TracedFunction:
             array = array_of(value)
             node = Node("input", (), len(inputs), array.shape, array.dtype, isinstance(value, float))
             inputs.append(node)
+            if not on_device(array):
+                numbers.add(id(node))
             # indices and labels are arrays as such, as they are to the function when it is interpreted
             lifted.append(wrapped(Symbol(node)))
         with no_grad(), Level():
             result = f(*rebuilt(args, iter(lifted)))
         outputs = [output_node(item) for item in ([result] if result is None else leaves(result))]
-        return TracedFunction(inputs, outputs, trace.checks, filled(result, range(len(outputs))))
+        return TracedFunction(inputs, outputs, trace.checks, filled(result, range(len(outputs))), numbers)
 
 
 def output_node(item: Any) -> Node:

@@ -15,10 +15,18 @@ from cython.cimports.tapegrad.scalar.freezing import Frozen
 from cython.cimports.tapegrad.scalar.native import Native, Scratch
 from cython.cimports.tapegrad.scalar.replaying import numbers_of, pointer_of
 
+from tapegrad.compile.devices import on_device
 from tapegrad.errors import ConversionError, InputError
 
 ARRAY = numpy.ndarray
 KERNELS = ("value", "value_and_grad", "batch_value", "batch")
+
+
+def points_of(program):
+    """A program on CUDA devices, which few want."""
+    from tapegrad.compile.cuda.points import Points
+
+    return Points(program)
 
 
 @cython.final
@@ -60,6 +68,7 @@ class CompiledProgram:
     value: Kernel
     both: Kernel
     blocks: list
+    points: object  # the program on CUDA devices; None until it is asked for
 
     def __cinit__(self, program, make, count):
         self.source = program
@@ -69,6 +78,7 @@ class CompiledProgram:
         self.count = count
         self.made = {}
         self.blocks = []
+        self.points = None
 
     @property
     def program(self):
@@ -179,7 +189,14 @@ class CompiledProgram:
         """Values and gradients at many points: x has a row for each. Without gradients, values alone.
 
         threads: how many of them work on the points at the same time; the GIL is released.
+
+        With an array of CuPy's it is a kernel on its CUDA device, results are arrays there, and the host does not wait:
+        a point that breaks a guard has nan for its value and gradient.
         """
+        if type(x) is not ARRAY and on_device(x):
+            if self.points is None:
+                self.points = points_of(self.source)
+            return self.points.batch(x, gradients)
         native: Native = self.native("batch" if gradients else "batch_value")
         return batched(self.frozen, self.blocks, self.one_input, self.one_output, x, threads, gradients, native)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from tapegrad.errors import DtypeError, InputError, ShapeError
 from tapegrad.tensor.instruction import Leaf
-from tapegrad.tensor.namespaces import Array, namespace
+from tapegrad.tensor.namespaces import Array, asynchronous, namespace
 from tapegrad.tensor.nesting.levels import floor
 from tapegrad.tensor.nesting.traced import Traced, plain, settled
 from tapegrad.tensor.tensor import Tensor, wrapped
@@ -97,7 +97,8 @@ def lowered(array: Array, number: bool, inside: bool) -> Any:
             return array.tensor
     if inside:
         return wrapped(array)
-    return float(array) if number else array
+    # an array on a device stays one: a float would wait for it
+    return float(array) if number and not asynchronous(namespace(array)) else array
 
 
 def zeros(array: Array) -> Array:

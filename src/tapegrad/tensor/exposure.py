@@ -2,7 +2,8 @@
 
 A rule saves arrays, and a write into one between forward and backward would silently give a wrong gradient. Memory
 that only the engine can reach needs no watching. Memory that was handed out (`Tensor.data`) or came in (an array as an
-operand) is copied when a rule saves it, and compared before the rule uses it.
+operand) is copied when a rule saves it, and compared before the rule uses it. Arrays on a device are not watched: to
+compare them would wait for the device at every step.
 """
 
 import weakref
@@ -10,7 +11,7 @@ from typing import Any
 
 from tapegrad.errors import InPlaceWriteError
 from tapegrad.tensor.instruction import Instruction
-from tapegrad.tensor.namespaces import Array
+from tapegrad.tensor.namespaces import Array, asynchronous, namespace
 
 # Memory that was handed out, by the identity of its owner: a weak reference to the owner, and a copy of what it held
 # when it was first handed out. The entry goes when the memory does.
@@ -27,7 +28,7 @@ def expose(array: Array) -> None:
     """Notes that somebody outside can write into this memory from now on."""
     memory = owner(array)
     key = id(memory)
-    if key not in exposed:
+    if key not in exposed and not asynchronous(namespace(array)):
         reference = weakref.ref(memory, lambda _: exposed.pop(key, None))
         exposed[key] = (reference, memory.copy())
 
@@ -41,6 +42,8 @@ def expose_views(result: Array, raw: list[Array]) -> None:
 
 def watch(instruction: Instruction, raw: list[Array]) -> None:
     """Keeps copies of what an instruction saved and somebody outside can write to."""
+    if asynchronous(instruction.xp):
+        return
     outside = {id(owner(array)) for array in raw}
     for array in instruction.saved or ():
         if getattr(array, "nbytes", 0) and (id(owner(array)) in outside or id(owner(array)) in exposed):

@@ -17,6 +17,10 @@ Array = Any
 SPECIAL = {"numpy": "tapegrad.special", "cupy": "cupyx.scipy.special"}
 
 
+# Libraries whose arrays are computed by a device, while Python goes on: to ask for a number would wait for it.
+ON_DEVICES = {"cupy"}
+
+
 class Tracing:
     """The base of namespaces whose functions record: they give the derivatives of derivatives. They have the special
     functions themselves."""
@@ -73,6 +77,11 @@ def symbolic(xp: Any) -> bool:
     """Whether a namespace's arrays have no numbers yet, or record on such."""
     # a module is asked for no name that it lacks: that takes a microsecond
     return isinstance(xp, Tracing) and isinstance(getattr(xp, "library", xp), Staging)
+
+
+def asynchronous(xp: Any) -> bool:
+    """Whether a namespace's arrays are on a device: rules must not look at their numbers."""
+    return xp is not numpy and getattr(xp, "__name__", "") in ON_DEVICES
 
 
 def special(xp: Any) -> Any:

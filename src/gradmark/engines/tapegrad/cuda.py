@@ -23,24 +23,31 @@ def devices() -> tuple[str, ...]:
 
 
 def session_on_cuda(workload: Workload, inputs: Sequence[Any], params: Mapping[str, Param]) -> Session:
-    """A session whose arrays are CuPy's."""
+    """A session of tensors whose arrays are CuPy's."""
     if workload.kind == "scalar":
         raise UnsupportedError("tapegrad computes functions of numbers on the CPU only; on cuda it has tensors")
     import cupy
 
     arrays = [cupy.asarray(x) for x in inputs]
     session = tensor_session(workload, arrays, params)
-    host_move, host_gradients = session.move, session.gradients
+    host_move = session.move
     assert host_move is not None
-    assert host_gradients is not None
 
     def move(new: Sequence[Any]) -> None:
         host_move([cupy.asarray(x) for x in new])
 
+    return on_cuda(replace(session, move=move), arrays)
+
+
+def on_cuda(session: Session, arrays: Sequence[Any]) -> Session:
+    """A session whose arrays are CuPy's, as the laboratory reads it."""
+    import cupy
+
+    device_gradients = session.gradients
+    assert device_gradients is not None
     return replace(
         session,
-        move=move,
-        gradients=lambda: [cupy.asnumpy(g) for g in host_gradients()],
+        gradients=lambda: [cupy.asnumpy(g) for g in device_gradients()],
         synchronize=cupy.cuda.Device().synchronize,
         device=counters(cupy),
         device_name="cuda" if all(isinstance(x, cupy.ndarray) for x in arrays) else USUAL_DEVICE,

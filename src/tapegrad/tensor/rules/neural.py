@@ -5,7 +5,7 @@ from typing import Any
 
 from tapegrad.tensor.broadcasting import starts, unbroadcast
 from tapegrad.tensor.instruction import Instruction, primitive
-from tapegrad.tensor.namespaces import Array, Tracing, symbolic
+from tapegrad.tensor.namespaces import Array, Tracing, asynchronous, symbolic
 from tapegrad.tensor.rules import tangents
 from tapegrad.tensor.rules.adjoints import ADD_AT
 from tapegrad.tensor.rules.elementwise import into
@@ -59,6 +59,11 @@ def forward_cross_entropy(i: Instruction, logits: Array) -> Array:
     """log Σe^(x - m) - (x[label] - m), for each example or reduced; settings: labels, reduction."""
     labels, reduction = i.settings
     xp = i.xp
+    inside = None
+    if asynchronous(xp):  # labels are not checked there, as that would wait
+        labels = getattr(xp, "library", xp).asarray(labels)
+        inside = (labels >= 0) & (labels < logits.shape[-1])
+        labels = xp.where(inside, labels, 0)
     if logits.dtype.kind != "f":
         logits = logits.astype(xp.float64)
     if not logits.flags.c_contiguous:  # the rule writes into a flattened view
@@ -71,6 +76,8 @@ def forward_cross_entropy(i: Instruction, logits: Array) -> Array:
         places, chosen = label_places(xp, labels, shifted)
     exponentials = xp.exp(shifted) if large(shifted) is None else xp.exp(shifted, out=shifted)
     sums = row_sums(xp, exponentials)
+    if inside is not None:
+        sums = xp.where(inside.reshape(sums.shape), sums, math.nan).astype(sums.dtype, copy=False)
     losses = xp.log(sums).reshape(-1) - chosen
     if i.needs[0]:
         i.saved = (exponentials, sums, places)
@@ -136,8 +143,9 @@ def forward_layer_norm(i: Instruction, x: Array, weight: Array, bias: Array) -> 
 
 
 def row_dot(xp: Any, a: Array, b: Array) -> Array:
-    """Σa·b over the last axis, which stays with length 1; no array of the products is made."""
-    if isinstance(xp, Tracing):
+    """Σa·b over the last axis, which stays with length 1; no array of the products is made, but on a device, whose
+    library's einsum is a product of matrices for each row."""
+    if isinstance(xp, Tracing) or asynchronous(xp):
         return (a * b).sum(-1, None, None, True)
     return xp.einsum("...k,...k->...", a, b)[..., None]
 
@@ -230,6 +238,8 @@ def jvp_attention(i: Instruction, xs: list[Array], ts: list[Array | None], y: Ar
 
 def forward_embedding(i: Instruction, table: Array) -> Array:
     """The rows of a table; settings: which."""
+    if asynchronous(i.xp):
+        i.settings = getattr(i.xp, "library", i.xp).asarray(i.settings)
     return table[i.settings]
 
 
@@ -241,6 +251,9 @@ def vjp_embedding(i: Instruction, g: Array) -> tuple[Array]:
     if i.tracing:
         return (xp.whole(ADD_AT, (xp.zeros(shape, g.dtype), g.reshape(rows.size, *shape[1:])), (rows, False)),)
     gtable = xp.zeros(shape, g.dtype)
+    if asynchronous(xp):  # how many different rows there are is not known without waiting
+        xp.add.at(gtable, rows, g.reshape(rows.size, *shape[1:]))
+        return (gtable,)
     if rows.size:
         order = xp.argsort(rows, kind="stable")
         ordered = rows[order]

@@ -7,7 +7,7 @@ from typing import Any
 from tapegrad.errors import ShapeError
 from tapegrad.tensor.broadcasting import ones
 from tapegrad.tensor.instruction import REUSED, Instruction, primitive
-from tapegrad.tensor.namespaces import Array, symbolic
+from tapegrad.tensor.namespaces import Array, asynchronous, symbolic
 from tapegrad.tensor.nesting.traced import Traced
 from tapegrad.tensor.rules import tangents
 from tapegrad.tensor.rules.elementwise import into
@@ -189,7 +189,7 @@ def shifted_exp(xp: Any, x: Array, axis: Any, *, infinite: bool = False) -> tupl
     largest = x.max(axis, None, True)
     if infinite:
         finite = xp.isfinite(largest)
-        if symbolic(xp) or not finite.all():
+        if symbolic(xp) or asynchronous(xp) or not finite.all():
             largest = xp.where(finite, largest, 0).astype(x.dtype, copy=False)
     exponentials = x - largest
     if exponentials.size >= REUSED:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapegrad.tensor.instruction import Instruction, Primitive, primitive
-from tapegrad.tensor.namespaces import Array, special
+from tapegrad.tensor.namespaces import Array, asynchronous, special
 from tapegrad.tensor.rules import tangents
 
 Pair = tuple[Array | None, Array | None]
@@ -235,8 +235,8 @@ BLOCK = 1 << 13
 
 
 def in_blocks(xp: Any, both: Callable[[Any, Array], tuple[Array, Array]], x: Array) -> tuple[Array, Array]:
-    """Value and slope of a function, computed block by block; temporary arrays are as small as a block."""
-    if x.size <= BLOCK or x.dtype.kind != "f" or not x.flags.c_contiguous:
+    """Value and slope of a function, computed block by block, on a device at once; temporary arrays are that small."""
+    if asynchronous(xp) or x.size <= BLOCK or x.dtype.kind != "f" or not x.flags.c_contiguous:
         return both(xp, x)
     values, slopes, flat = xp.empty(x.size, x.dtype), xp.empty(x.size, x.dtype), x.reshape(-1)
     for start in range(0, x.size, BLOCK):

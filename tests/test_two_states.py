@@ -14,10 +14,10 @@ from gradmark.records import Cell, Measurement, Phase, Sample
 from gradmark.records.agreement import LEAST_PROCESSES, agreed
 from gradmark.records.order import interval_of_median
 
+pytestmark = pytest.mark.slow
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
-@pytest.mark.slow
 def test_a_simulated_machine_that_is_always_calm_is_measured_as_it_is():
     code = (
         f"import sys; sys.path.append({str(BENCHMARKS)!r}); import estimates as t; import numpy as np; "

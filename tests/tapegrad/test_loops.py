@@ -71,6 +71,7 @@ TRANSFORMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_all_derivatives_of_a_scan(transform: str) -> None:
     made = TRANSFORMS[transform]
@@ -81,6 +82,7 @@ def test_all_derivatives_of_a_scan(transform: str) -> None:
     assert_close(compiled(W, V), expected)  # what the first call left behind is not read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("length", [4, 5, 7])
 @pytest.mark.parametrize("transform", ["gradient", "hvp", "reverse over reverse"])

@@ -12,6 +12,8 @@ from gradmark.measure.plan import Plan
 from gradmark.measure.pool import Pool
 from gradmark.records import Cell, Settings
 
+pytestmark = pytest.mark.slow
+
 TESTS = Path(__file__).parents[2]
 QUICK = Settings(processes=2, device_processes=2, blocks=2, block_ns=100_000, timeout_s=30.0, pin=False)
 

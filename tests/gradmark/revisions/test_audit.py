@@ -130,6 +130,7 @@ def test_false_alarms_are_counted():
 # --- on a device of known costs
 
 
+@pytest.mark.slow
 def test_faults_on_a_device_are_named_in_real_processes():
     faults = [fault for fault in DEVICE_FAULTS if fault.engine in ("Virtual", "NotWaitedFor", "NeverUsed")]
     plan = Plan(verb="audit", cells=[fault.cell for fault in faults], settings=Settings(blocks=4, pin=False))

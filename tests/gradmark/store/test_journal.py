@@ -95,6 +95,7 @@ def test_now_and_then_the_disk_is_waited_for(begun, events, tmp_path, monkeypatc
     assert len(syncs) == 2
 
 
+@pytest.mark.slow
 def test_a_cut_at_any_byte_loses_at_most_its_own_line(begun, events, written, tmp_path):
     whole = written.read_bytes()
     ends = [place + 1 for place, byte in enumerate(whole) if byte == ord("\n")]

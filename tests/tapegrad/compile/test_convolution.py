@@ -68,6 +68,7 @@ def derivatives(f):
     return all_of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("dtype", BOUNDS)
 def test_sizes(size, dtype):
@@ -80,6 +81,7 @@ def test_sizes(size, dtype):
     assert compiled.report(*arrays).convolutions == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", ["rows that are no vectors", "strides and groups"])
 def test_second_derivatives(size):
     images, outputs, window, stride, padding, groups = SIZES[size]
@@ -111,6 +113,7 @@ def test_operands_that_are_views_and_one_number_repeated():
     compared(lambda x, w: [f(x, w)], [x[:, :, ::-1], w.transpose(0, 1, 3, 2)], 1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", ["128", "256"])
 def test_narrower_vectors(bits, monkeypatch):
     monkeypatch.setenv("TAPEGRAD_VECTOR_BITS", bits)

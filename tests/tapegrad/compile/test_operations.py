@@ -65,6 +65,7 @@ def test_second_derivatives_give_the_bits_of_the_interpreter(name):
             same_bits(compiled([*point, *along]), hvp([*point, *along]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_batches_are_within_the_bounds(name):
     points = list(oracle.points(name, 40))

@@ -68,6 +68,7 @@ def test_tangent_and_gradient_in_batches_are_within_the_bounds(name):
     assert worst <= RULES[name].bounds[3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_second_derivatives_within_the_bounds(name):
     """Of programs at one point, and of batches."""

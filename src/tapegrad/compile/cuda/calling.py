@@ -96,6 +96,8 @@ class Entry:
         if self.busy or not executable.lock.acquire(blocking=False):
             return NotImplemented
         try:
+            if not self._device.is_current():
+                return NotImplemented
             stream = self._device.stream()
             if stream != self._stream:
                 # they are in the order of the other stream

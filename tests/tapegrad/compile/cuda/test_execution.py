@@ -10,6 +10,7 @@ import tapegrad
 from tapegrad import tensor
 from tapegrad.errors import InputError, UnsupportedError
 
+pytestmark = pytest.mark.slow  # each function is compiled by g++
 F32 = np.float32
 
 

@@ -11,6 +11,9 @@ from tapegrad.errors import InputError
 from tapegrad.rules.table import RULES
 
 
+pytestmark = pytest.mark.slow  # each program is compiled by g++
+
+
 def recorded(f, at):
     tape = tapegrad.Tape()
     many = isinstance(at, list)

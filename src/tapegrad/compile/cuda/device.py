@@ -36,7 +36,7 @@ class Device:
         self.number = number
         self.name = f"cuda:{number}"
         self.processors = cupy.cuda.Device(number).attributes["MultiProcessorCount"]
-        # Blocks that may share a row through each other's memory: eight on every device of compute capability 9 or more.
+        # Blocks that may share a row through each other's memory: eight from compute capability 9 on.
         self.most_cluster = 8 if int(cupy.cuda.Device(number).compute_capability) >= 90 else 1
         self._launch = cupy.cuda.driver.launchKernel
         self._current = cupy.cuda.get_current_stream

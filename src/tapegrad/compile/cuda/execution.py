@@ -97,6 +97,10 @@ class CudaExecutable(SteppedFunction):
             self.small_bytes += -(-planning.exact_bytes(node) // 256) * 256
         self.results = list({id(node): node for node in self.made}.values())
         self.by_id = {id(node): node for node in self.results}
+        touched = [self.slots[id(node)] for node in self.results]
+        touched += [slot for guests in self.guests.values() for slot, _ in guests]
+        touched += [slot for slot, _ in places] if self.arena_bytes else []
+        self.result_slots = numpy.array(touched, numpy.intp)  # of what differs from call to call, but for inputs
         self.small_outputs = [k for k, base in enumerate(bases) if id(base) in self.small_places]
 
     def _compile(self) -> None:
@@ -307,7 +311,9 @@ class CudaExecutable(SteppedFunction):
 
     def entry(self, args: tuple[Any, ...]) -> Entry | None:
         """A quick way to call it with arguments like these, if nothing of it is CuPy's."""
-        return None if self.replay is None or not is_plain(args) else Entry(self, args, self.function.structure)
+        if self.replay is None or not is_plain((args, self.function.structure)):
+            return None
+        return Entry(self, args, self.function.structure)
 
     # ---- what is said
 

@@ -162,7 +162,7 @@ class HostDevice:
 
     words = WORDS
     xp = foreign.NAMESPACE
-    number, name, processors = 0, "host:0", 2
+    number, name, processors, most_cluster = 0, "host:0", 2, 8
 
     def __init__(self) -> None:
         self.blas = self
@@ -203,6 +203,9 @@ class HostDevice:
 
     def synchronize(self) -> None:
         pass
+
+    def is_current(self) -> bool:
+        return True
 
     def stream(self) -> int:
         return 0

@@ -36,6 +36,8 @@ class Device:
         self.number = number
         self.name = f"cuda:{number}"
         self.processors = cupy.cuda.Device(number).attributes["MultiProcessorCount"]
+        # Blocks that may share a row through each other's memory: eight from compute capability 9 on.
+        self.most_cluster = 8 if int(cupy.cuda.Device(number).compute_capability) >= 90 else 1
         self._launch = cupy.cuda.driver.launchKernel
         self._current = cupy.cuda.get_current_stream
         self._modules: dict[str, Any] = {}
@@ -86,6 +88,10 @@ class Device:
             self._modules[source] = self.xp.RawModule(code=source, options=EXACT if exact else OPTIONS)
         module = self._modules[source]
         return [module.get_function(name).kernel.ptr for name in names]
+
+    def is_current(self) -> bool:
+        """Whether CuPy uses this device now."""
+        return self.xp.cuda.runtime.getDevice() == self.number  # type: ignore[no-any-return]
 
     def stream(self) -> int:
         """CuPy's current stream."""

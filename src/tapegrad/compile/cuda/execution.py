@@ -8,26 +8,22 @@ takes it back in the order of the stream; so calls in several threads and stream
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy
 
 from tapegrad.compile import planning
 from tapegrad.compile.cuda.calling import Entry
-from tapegrad.compile.cuda.geometry import UnsupportedGroupError, fits
-from tapegrad.compile.cuda.kernel import Argument, Kernel, Surroundings
-from tapegrad.compile.cuda.products import Call, product, with_even_stacks
+from tapegrad.compile.cuda.kernel import Argument
 from tapegrad.compile.cuda.replay import Replay
-from tapegrad.compile.cuda.rowkernels import kernels
-from tapegrad.compile.cuda.whole import THREADS, is_small, small_product, whole
-from tapegrad.compile.fusion import Fusion, Group, is_splat
-from tapegrad.compile.grouped import GroupedFunction, is_plain
+from tapegrad.compile.cuda.steps import Interpret, Launch, Multiply, SteppedFunction
+from tapegrad.compile.fusion import is_splat
+from tapegrad.compile.grouped import is_plain
 from tapegrad.compile.operations import computed
 from tapegrad.compile.report import Report
-from tapegrad.compile.symbol import Node, ordered
+from tapegrad.compile.symbol import Node
 from tapegrad.compile.trace import TracedFunction
-from tapegrad.errors import InputError, UnsupportedError
+from tapegrad.errors import InputError
 
 # What vectors of 16 bytes can be read from.
 ALIGNED = 16
@@ -35,162 +31,20 @@ ALIGNED = 16
 SMALL_RESULT_BYTES = 1 << 15
 
 
-@dataclass
-class Launch:
-    """A kernel, with the addresses of what it is given."""
-
-    kernel: Kernel
-    function: int = 0
-    parameters: Any = None  # addresses of the places of the table that hold them
-    address: int = 0
-
-
-@dataclass
-class Multiply:
-    """A call of cuBLAS; places in the table."""
-
-    call: Call
-    left: int
-    right: int
-    result: int
-
-
-@dataclass
-class Interpret:
-    """An operation that CuPy does."""
-
-    node: Node
-
-
-@dataclass
-class Steps:
-    """What a function is made of, in order."""
-
-    steps: list[Launch | Multiply | Interpret] = field(default_factory=list)
-    text: str = ""
-    spare_bytes: int = 0
-    over: list[tuple[Node, Node]] = field(default_factory=list)
-
-
-class CudaExecutable(GroupedFunction):
+class CudaExecutable(SteppedFunction):
     """A traced function on a device, ready to be called. tf32: whether products of float32 may round their operands."""
 
     def __init__(self, function: TracedFunction, device: Any, tf32: bool):
         begun = time.perf_counter()
-        self.device, self.tf32 = device, tf32
-        super().__init__(function)
+        super().__init__(function, device, tf32)
         self.lock = threading.Lock()  # the table is there once
         self.calls = 0  # that wrote into the table, but for those of the quick way in
-        loop = next((node for node in self.nodes if node.op in ("scan", "part")), None)
-        if loop is not None:
-            raise UnsupportedError(
-                "expected a function without scan, fori_loop and while_loop, got one with a loop: jit on a CUDA device "
-                "has no loops yet; call it without jit, or write a Python loop of few steps, which is unrolled"
-            )
-        self.numbers = {id(node): node for node in function.inputs if id(node) in function.given_as_numbers}
-        self._choose_steps()
         self._lay_out()
         with device.chosen():
             self._compile()
             self._place_constants()
         self.replay = self._replay()
         self.seconds = time.perf_counter() - begun
-
-    def _prepared(self) -> list[Node]:
-        with_even_stacks(ordered(self.roots))
-        return ordered(self.roots)
-
-    def _fused(self) -> Fusion:
-        return Fusion(self.nodes, fits)
-
-    # ---- what is done
-
-    def _choose_steps(self) -> None:
-        """One kernel for everything if it is small, else kernels and products one after the other."""
-        self.counts = {"kernels": 0, "products": 0}
-        watched = {id(node) for node, _ in self.function.checks}
-        around = Surroundings(self.device.processors, set(self.numbers), watched)
-        self.plan = self._as_one(Surroundings(1, set(self.numbers), watched, THREADS)) or self._one_by_one(around)
-
-    def _as_one(self, around: Surroundings) -> Steps | None:
-        """All as one kernel of one block; None if that would take longer."""
-        if not self.groups or not is_small([group.nodes for group in self.groups]):
-            return None
-        parts: list[Kernel] = []
-        multiplied = 0
-        for group in self.groups:
-            if group.space is not None:
-                try:
-                    parts += kernels(f"part{len(parts)}", group, self.stored, around)
-                except UnsupportedGroupError:
-                    return None
-                continue
-            product_step = product(group.nodes[0], self.tf32) if group.nodes[0].op == "matmul" else None
-            if product_step is None or len(product_step.calls) != 1 or product_step.calls[0].form.count != 1:
-                return None
-            name = f"product{len(parts)}"
-            kernel = small_product(name, group.nodes[0], product_step.left, product_step.right)
-            if kernel is None:
-                return None
-            parts.append(kernel)
-            multiplied += 1
-        single = whole("whole", parts) if len(parts) > 1 else None
-        if single is None:
-            return None
-        self.counts = {"kernels": 1, "products": multiplied}
-        return Steps([Launch(single)], single.text_of_kernel(), single.spare_bytes)
-
-    def _one_by_one(self, around: Surroundings) -> Steps:
-        self._take_apart(around)
-        plan, texts = Steps(), []
-        for number, group in enumerate(self.groups):
-            if group.space is not None:
-                for kernel in kernels(f"kernel{number}", group, self.stored, around):
-                    texts.append(kernel.text_of_kernel())
-                    plan.steps.append(Launch(kernel))
-                    plan.spare_bytes = max(plan.spare_bytes, kernel.spare_bytes)
-                    plan.over += kernel.over
-                    self.counts["kernels"] += 1
-                continue
-            node = group.nodes[0]
-            calls = product(node, self.tf32) if node.op == "matmul" else None
-            if calls is None:
-                self.stored[id(node)] = node
-                self._store_operands(node)
-                plan.steps.append(Interpret(node))
-                continue
-            for operand in (calls.left, calls.right):
-                self.stored[id(operand.base)] = operand.base
-            self.stored[id(node)] = node
-            plan.steps += [Multiply(call, id(calls.left.base), id(calls.right.base), id(node)) for call in calls.calls]
-            self.counts["products"] += 1
-        plan.text = "".join(texts)
-        return plan
-
-    def _store_operands(self, node: Node) -> None:
-        for x in node.operands:
-            base = self._memory_of(x)
-            self.stored[id(base)] = base
-
-    def _take_apart(self, around: Surroundings) -> None:
-        """Groups that no kernel computes as a whole become one group for each node."""
-        groups: list[Group] = []
-        for group in self.groups:
-            try:
-                if group.space is not None:
-                    kernels("tried", group, self.stored, around)
-                groups.append(group)
-            except UnsupportedGroupError:
-                for node in group.nodes:
-                    single = Group(
-                        group.number, node.operands[0].shape if node.op in ("sum", "max", "min") else node.shape
-                    )
-                    single.add(node)
-                    self.fusion.group_of[id(node)] = single
-                    groups.append(single)
-        if len(groups) > len(self.groups):
-            self.groups = groups
-            self._find_stored()
 
     # ---- where it lies
 
@@ -243,6 +97,10 @@ class CudaExecutable(GroupedFunction):
             self.small_bytes += -(-planning.exact_bytes(node) // 256) * 256
         self.results = list({id(node): node for node in self.made}.values())
         self.by_id = {id(node): node for node in self.results}
+        touched = [self.slots[id(node)] for node in self.results]
+        touched += [slot for guests in self.guests.values() for slot, _ in guests]
+        touched += [slot for slot, _ in places] if self.arena_bytes else []
+        self.result_slots = numpy.array(touched, numpy.intp)  # of what differs from call to call, but for inputs
         self.small_outputs = [k for k, base in enumerate(bases) if id(base) in self.small_places]
 
     def _compile(self) -> None:
@@ -303,6 +161,10 @@ class CudaExecutable(GroupedFunction):
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         """The outputs for these inputs, arrays of their own."""
+        with self.device.chosen():
+            return self._called(inputs)
+
+    def _called(self, inputs: Sequence[Any]) -> list[Any]:
         self.refuse_failed()
         self.calls += 1
         device, table, slots = self.device, self.table, self.slots
@@ -449,7 +311,9 @@ class CudaExecutable(GroupedFunction):
 
     def entry(self, args: tuple[Any, ...]) -> Entry | None:
         """A quick way to call it with arguments like these, if nothing of it is CuPy's."""
-        return None if self.replay is None or not is_plain(args) else Entry(self, args, self.function.structure)
+        if self.replay is None or not is_plain((args, self.function.structure)):
+            return None
+        return Entry(self, args, self.function.structure)
 
     # ---- what is said
 

@@ -17,7 +17,7 @@ from tapegrad.errors import InputError
 
 # A row that is gone through again is kept in registers: so many numbers at most, by a cluster of eight blocks.
 LONGEST_ROW = 1 << 15
-WARP, USUAL_THREADS, MOST_THREADS, MOST_CLUSTER = 32, 256, 1024, 8
+WARP, USUAL_THREADS, MOST_THREADS = 32, 256, 1024
 # Of its registers a thread gives so many bytes to each of the arrays that it keeps of a row: 32 floats of one or two.
 KEPT_BYTES = 256
 # As many blocks as a device holds at once, for those that go over many rows: more would only be more to add up.
@@ -68,9 +68,12 @@ def power_of_two(number: int) -> int:
 class Geometry:
     """Axes, accesses and sizes of one kernel. threads: of the only block, if there is but one for everything."""
 
-    def __init__(self, group: Group, stored: Container[int], processors: int, threads: int | None = None):
+    def __init__(
+        self, group: Group, stored: Container[int], processors: int, most_cluster: int, threads: int | None = None
+    ):
         assert group.space is not None
         self.group, self.space, self.alone = group, group.space, threads
+        self.most_cluster = most_cluster
         self.stored = [node for node in group.nodes if id(node) in stored]
         self._find_accesses()
         self._merge_axes()
@@ -231,9 +234,9 @@ class Geometry:
             wanted = power_of_two(-(-lanes // steps))
             self.threads = min(wanted, USUAL_THREADS)
             self.cluster = wanted // self.threads
-            while self.cluster > MOST_CLUSTER and self.threads < MOST_THREADS:
+            while self.cluster > self.most_cluster and self.threads < MOST_THREADS:
                 self.threads, self.cluster = 2 * self.threads, self.cluster // 2
-            self.cluster = min(self.cluster, MOST_CLUSTER)
+            self.cluster = min(self.cluster, self.most_cluster)
             self.team = self.threads
         self.panels = 1
         self.steps = -(-lanes // (self.team * self.cluster))

@@ -50,10 +50,11 @@ def text_of_block(name: str, parameters: list[str], lines: list[str]) -> str:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What kernels of a function are made for: the processors of the device, the nodes that are given as numbers, the
-    checks whose failing sets a flag; and threads, if one block does everything."""
+    """What kernels of a function are made for: the processors of the device, how many blocks may share a row, the nodes
+    that are given as numbers, the checks whose failing sets a flag; and threads, if one block does everything."""
 
     processors: int
+    most_cluster: int
     numbers: Container[int]
     watched: Container[int]
     threads: int | None = None

@@ -54,7 +54,6 @@ WORDS = r"""
 #define BLOCK ((int)blockIdx.x)
 INLINE void wait_for_block() { __syncthreads(); }
 template <typename T> INLINE T across(T x, int distance) { return __shfl_xor_sync(0xffffffffu, x, distance); }
-INLINE int rank_in_cluster() { int rank; asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank)); return rank; }
 INLINE void wait_for_cluster() {
   asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
   asm volatile("barrier.cluster.wait.aligned;" ::: "memory");

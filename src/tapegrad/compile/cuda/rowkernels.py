@@ -26,7 +26,7 @@ class RowKernel(Endings):
         super().__init__(surroundings)
         self.name = name
         self.group = group
-        self.g = Geometry(group, stored, surroundings.processors, surroundings.threads)
+        self.g = Geometry(group, stored, surroundings.processors, surroundings.most_cluster, surroundings.threads)
         self.partials = []
         self.spare_bytes = 0
 

@@ -143,9 +143,8 @@ def forward_layer_norm(i: Instruction, x: Array, weight: Array, bias: Array) -> 
 
 
 def row_dot(xp: Any, a: Array, b: Array) -> Array:
-    """Σa·b over the last axis, which stays with length 1; no array of the products is made, but on a device, whose
-    library's einsum is a product of matrices for each row."""
-    if isinstance(xp, Tracing) or asynchronous(xp):
+    """Σa·b over the last axis, which stays with length 1; no array of the products is made."""
+    if isinstance(xp, Tracing):
         return (a * b).sum(-1, None, None, True)
     return xp.einsum("...k,...k->...", a, b)[..., None]
 

@@ -1,6 +1,7 @@
 """Functions on a device: what a call returns, where its arrays must be, and what is found later."""
 
 import re
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import tapegrad
 from tapegrad import tensor
 from tapegrad.errors import InputError, UnsupportedError
 
+pytestmark = pytest.mark.slow  # each function is compiled by g++
 F32 = np.float32
 
 
@@ -109,6 +111,26 @@ def test_structures_go_in_and_come_out(there):
         result = f({"a": a, "b": (b, "name")})
     assert result["rest"][1] is None
     np.testing.assert_allclose(host(result["rest"][0]), host(b) + 1.0)
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+@pytest.mark.usefixtures("device")
+def test_structures_with_names_keep_them(there):
+    f = tapegrad.jit(lambda p: Pair(p.second * 2.0, (p.first + 1.0,)))
+    a, b = there(drawn(3), drawn(4))
+    for _ in range(3):
+        result = f(Pair(a, b))
+        assert type(result) is Pair
+        np.testing.assert_allclose(host(result.first), host(b) * 2.0)
+        np.testing.assert_allclose(host(result.second[0]), host(a) + 1.0)
+    single = tapegrad.jit(lambda x: (x * 2.0,))
+    for _ in range(3):
+        (double,) = single(a)
+    np.testing.assert_allclose(host(double), host(a) * 2.0)
 
 
 @pytest.mark.usefixtures("device")

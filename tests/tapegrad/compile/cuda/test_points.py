@@ -10,6 +10,8 @@ from tapegrad.compile.cuda import points
 from tapegrad.errors import InputError
 from tapegrad.rules.table import RULES
 
+pytestmark = pytest.mark.slow  # each program is compiled by g++
+
 
 def recorded(f, at):
     tape = tapegrad.Tape()

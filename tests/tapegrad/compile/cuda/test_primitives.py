@@ -8,6 +8,7 @@ from oracles.problems import MODULES, PROBLEMS
 
 import tapegrad
 from tapegrad import Tensor
+from tapegrad.tensor import namespaces
 from tapegrad.tensor.trees import flat
 
 
@@ -65,3 +66,11 @@ def test_interpreted_they_wait_for_nothing(name, monkeypatch):
     monkeypatch.undo()
     for got, right in zip(numbers(result), expected, strict=True):
         derivatives.close(got, right, case.dtype)
+
+
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("name", ["logsumexp", "softmax_cross_entropy", "embedding"])
+def test_a_rule_that_looks_is_found(name, monkeypatch):
+    monkeypatch.setattr(namespaces, "ON_DEVICES", {"cupy"})  # so that foreign arrays are looked at, as NumPy's are
+    with pytest.raises(AssertionError, match="a rule looked at a number"):
+        test_interpreted_they_wait_for_nothing(name, monkeypatch)

@@ -10,6 +10,7 @@ import tapegrad
 from tapegrad import tensor
 from tapegrad.tensor.trees import flat
 
+pytestmark = pytest.mark.slow  # each function is compiled by g++
 F32, F64 = np.float32, np.float64
 
 
@@ -160,3 +161,10 @@ def test_arrays_without_numbers_and_without_axes(there):
     total, double, both = f(*there(np.zeros((0, 3), F32), np.array(1.0, F32)))
     assert (float(host(total)), both.shape) == (0.0, (0, 3))
     assert float(host(double)) == pytest.approx(2 * math.e, rel=1e-6)
+
+
+def test_without_clusters_a_long_row_is_one_blocks(device, there, monkeypatch):
+    monkeypatch.setattr(device, "most_cluster", 1)
+    report = agree(there, lambda x: tensor.sum(tensor.logsumexp(x, axis=1)), drawn(2, 20_001))
+    assert report.kernels <= 2
+    assert "IN_CLUSTERS(" not in device.sources[-1]

@@ -166,10 +166,8 @@ def _allocation_free(rows: Sequence[Row]) -> str:
 
 
 def _contract(promises: Sequence[Verdict]) -> str:
-    """Promises kept, of all that there are: `3 of 4`."""
+    """Promises kept, of all that were judged: `3 of 4`."""
     judged = [p for p in promises if p.verdict != "not measured"]
     if not judged:
         return "not measured"
-    kept = sum(p.verdict == "kept" for p in judged)
-    rest = len(promises) - len(judged)
-    return f"{kept} of {len(promises)}" + (f" ({rest} not measured)" if rest else "")
+    return f"{sum(p.verdict == 'kept' for p in judged)} of {len(judged)}"

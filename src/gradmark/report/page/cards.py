@@ -74,7 +74,9 @@ def _contract(promises: Sequence[Verdict], own: str) -> Card:
         return _card("Contract", "none", "not measured", "`gradmark contract` measures what it needs.", "verdicts")
     kept = [p for p in judged if p.verdict == "kept"]
     broken = [one_line(p.claim) for p in judged if p.verdict == "broken"]
-    text = f"{one_line(own)} keeps {len(kept)} of {plural(len(ours), 'promise')}"
+    text = f"{one_line(own)} keeps {len(kept)} of {plural(len(judged), 'promise')}"
+    undecided, unmeasured = len(judged) - len(kept) - len(broken), len(ours) - len(judged)
+    text += f"; {undecided} undecided" * (undecided > 0) + f"; {unmeasured} not measured" * (unmeasured > 0)
     variants = [
         one_line(p.engine) for p in promises if p.engine != own and is_own(p.engine, own) and p.verdict == "broken"
     ]
@@ -82,13 +84,7 @@ def _contract(promises: Sequence[Verdict], own: str) -> Card:
     if broken:
         return _card("Contract", "bad", "broken", f"{text}; broken: {some(broken, 1)}.{beside}", "verdicts")
     if len(kept) < len(ours):
-        return _card(
-            "Contract",
-            "doubt",
-            "undecided",
-            f"{text}; {plural(len(ours) - len(kept), 'other')} undecided or not measured.{beside}",
-            "verdicts",
-        )
+        return _card("Contract", "doubt", "undecided", f"{text}.{beside}", "verdicts")
     return _card("Contract", "good", "kept", f"{text}.{beside}", "verdicts")
 
 

@@ -44,6 +44,24 @@ def test_cards_of_a_good_run(make: Any) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "text"),
+    [
+        (["kept", "undecided"], "tapegrad keeps 1 of 2 promises; 1 undecided."),
+        (["kept", "not measured", "not measured"], "tapegrad keeps 1 of 1 promise; 2 not measured."),
+        (
+            ["broken", "undecided", "not measured"],
+            "tapegrad keeps 0 of 2 promises; 1 undecided; 1 not measured; broken: c.",
+        ),
+    ],
+)
+def test_promises_are_counted_as_in_the_standings(make: Any, verdicts: list[Any], text: str) -> None:
+    promises = [Verdict(claim="c", verdict=verdict, evidence=["e"], engine="tapegrad") for verdict in verdicts]
+    assert {title: words for title, _, words in said(make.measurement(), make=make, promises=promises)}[
+        "Contract"
+    ] == text
+
+
 def test_cards_of_a_bad_run(make: Any) -> None:
     rows = [
         make.measurement(

@@ -128,17 +128,32 @@ def advanced(step: Callable[..., tuple[Any, Any]], carry: Any, loop: str, *other
     it: the step is computed again from it, so that all steps, and their results, are of the same dtypes."""
     while True:
         following, result = step(carry, *others)
-        before, after = [], []
-        items = zip(carried_items(following, carry), flat(carry), strict=True)
-        for k, (new, old) in enumerate(items):
-            if old is None:
-                continue
-            number, continued = carried_on(new, old, k, loop)
-            before.append(number)
-            after.append(continued)
-        if all(x is y for x, y in zip(before, leaves(carry), strict=True)):
-            return filled(carry, after), result
-        carry = filled(carry, before)
+        if type(carry) not in (tuple, list, dict) and alike(following, carry):
+            return following, result
+        after = carried_items(following, carry)
+        if same(after, flat(carry)):
+            return following, result
+        pairs = enumerate(zip(after, flat(carry), strict=True))
+        items = [carried_on(new, old, k, loop) for k, (new, old) in pairs if old is not None]
+        if all(before is old for (before, _), old in zip(items, leaves(carry), strict=True)):
+            return filled(carry, [new for _, new in items]), result
+        carry = filled(carry, [before for before, _ in items])
+
+
+def same(after: list[Any], before: list[Any]) -> bool:
+    """Whether all items are carried on as they are."""
+    for new, old in zip(after, before, strict=True):
+        if type(new) is not type(old) or (type(old) is not float and old is not None and not alike(new, old)):
+            return False
+    return True
+
+
+def alike(new: Any, old: Any) -> bool:
+    """Whether an item is carried on as it is."""
+    kind = type(new)
+    if kind is not type(old):
+        return False
+    return kind in (float, int) or (hasattr(new, "dtype") and new.shape == old.shape and new.dtype == old.dtype)
 
 
 def carried_on(new: Any, old: Any, k: int, loop: str) -> tuple[Any, Any]:

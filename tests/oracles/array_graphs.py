@@ -11,7 +11,8 @@ import numpy as np
 import tapegrad
 from tapegrad import tensor
 
-AWKWARD = [0.0, -0.0, 1e-30, -1e-30, 30.0, -30.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 1e30, -1e30, 1e-40, -1e-42]
+# No two large ones cancel: what a sum of 1e30, 1 and -1e30 is depends on the order.
+AWKWARD = [0.0, -0.0, 1e-30, -1e-30, 30.0, -30.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 1e30, -3e29, 1e-40, -1e-42]
 EXTREME = {np.float32: [3e38, 1e-45, 88.8, -104.0], np.float64: [1.7e308, 5e-324, 709.8, -746.0]}
 SHAPES = [(), (1,), (5,), (3, 5), (1, 5), (3, 1), (2, 3, 5), (2, 1, 5), (17,), (4, 17), (4, 4), (0,), (0, 5)]
 # Shapes without numbers are drawn, but seldom: all but NumPy's errors is known of them.

@@ -9,9 +9,10 @@ from typing import Annotated
 from msgspec import Meta
 
 # Thirty years in nanoseconds. A block may be below zero: what was taken off for the harness is itself measured.
-Nanoseconds = Annotated[float, Meta(ge=-1e18, le=1e18)]
+MOST_NS = 1e18
+Nanoseconds = Annotated[float, Meta(ge=-MOST_NS, le=MOST_NS)]
 # A pilot is work of microseconds, and times are divided by it.
-PilotNs = Annotated[float, Meta(ge=1e-3, le=1e18)]
+PilotNs = Annotated[float, Meta(ge=1e-3, le=MOST_NS)]
 # Up to where a double holds every whole number.
 Whole = Annotated[int, Meta(ge=0, le=2**53)]
 # What is counted in one iteration, on average; less than zero where plain numbers need more.

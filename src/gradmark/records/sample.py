@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from gradmark.records import pilots
-from gradmark.records.quantities import LevelKind, Nanoseconds, PilotKind, PilotNs, RoofKind, Whole, Work
+from gradmark.records.quantities import MOST_NS, LevelKind, Nanoseconds, PilotKind, PilotNs, RoofKind, Whole, Work
 from gradmark.records.record import Record
 from gradmark.records.warning import Warning
 
@@ -110,6 +110,6 @@ def _with_harness(sample: Sample, least: dict[str, float]) -> Sample:
     phases = {}
     for name, phase in sample.phases.items():
         back = phase.harness_ns - least[name]
-        blocks = [ns + back for ns in phase.block_ns]
+        blocks = [min(ns + back, MOST_NS) for ns in phase.block_ns]  # what is kept can be read back
         phases[name] = msgspec.structs.replace(phase, block_ns=blocks, harness_ns=least[name])
     return msgspec.structs.replace(sample, phases=phases)

@@ -37,12 +37,23 @@ def read(data: bytes, path: Path) -> Run:
     try:
         version = decoded(_VERSION, data).format_version
         refuse_newer(version, path)
-        return decoded(_RUN, data) if version >= 3 else converted(_renewed(decoded(_ANYTHING, data)), Run)
+        run = decoded(_RUN, data) if version >= 3 else converted(_renewed(decoded(_ANYTHING, data)), Run)
+        _refuse_twice(run)
+        return run
     except UndecodableError as error:
         raise StoreError(
             f"{path} is not a run file, or is damaged: {error}; the file was not changed: `gradmark list runs` shows "
             "the others"
         ) from error
+
+
+def _refuse_twice(run: Run) -> None:
+    """Raises if a cell is there twice: one of the two would be lost when the run is resumed."""
+    known = set[str]()
+    for measurement in run.measurements:
+        if measurement.cell.id in known:
+            raise UndecodableError(f"it holds {measurement.cell.id} twice")
+        known.add(measurement.cell.id)
 
 
 def refuse_newer(version: int, path: Path) -> None:

@@ -32,6 +32,11 @@ def test_older_samples_stay_as_they_are() -> None:
     assert with_one_harness([]) == []
 
 
+def test_a_harness_of_thirty_years_leaves_what_can_be_kept() -> None:
+    longest = with_one_harness([sample(0, 250.0, 0.0), sample(1, 1e18 + 1e5, 1e18)])
+    assert max(longest[1].phases["total"].block_ns) == 1e18
+
+
 def test_a_run_has_one_harness_for_each_cell() -> None:
     cell = Cell(engine="e", workload="w", suite="s")
     here = Environment(cpu="c", cores=2, memory_bytes=1, os="o", python="p", packages={})

@@ -52,6 +52,15 @@ def test_a_truncated_document(tmp_path, complete):
             runs.load(path)
 
 
+def test_a_document_that_holds_a_cell_twice(tmp_path, complete):
+    """One of the two would be lost when the run is resumed."""
+    path = tmp_path / "x.json"
+    twice = msgspec.structs.replace(complete, measurements=[*complete.measurements, complete.measurements[0]])
+    runs.save(twice, path)
+    with pytest.raises(StoreError, match=f"damaged: it holds {complete.measurements[0].cell.id} twice"):
+        runs.load(path)
+
+
 def test_the_name_of_a_file_does_not_say_its_format(tmp_path, begun):
     path = Journal.begin(begun(), tmp_path).path
     assert runs.load(path.rename(tmp_path / "mine.json")) == begun()

@@ -13,5 +13,6 @@ def put_off() -> Iterator[None]:
     try:
         yield
     finally:
+        gc.freeze()  # nor at the end of the process, where what was read is still there
         if collected:
             gc.enable()

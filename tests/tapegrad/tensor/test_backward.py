@@ -213,6 +213,7 @@ def test_a_retained_recording_gives_the_same_again(request, name, everything):
     agreement.agree(name, check, examples=8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROBLEMS)
 @pytest.mark.usefixtures("reused")
 def test_gradients_are_those_of_differences_also_where_arrays_are_written_over(name):
@@ -256,6 +257,7 @@ BY_ROW = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BY_ROW)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_large_array_has_the_gradients_of_its_rows(name, dtype):

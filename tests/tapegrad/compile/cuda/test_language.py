@@ -28,6 +28,7 @@ def test_numbers_are_written_exactly():
     assert (language.literal(True, "bool"), language.literal(-0.0, "float")) == ("true", "-0x0.0p+0f")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("device")
 def test_tanh_is_within_three_units_in_the_last_place(there):
     x = np.concatenate([np.linspace(-10, 10, 4001), np.linspace(0.5, 0.6, 500), np.logspace(-38, 1, 500)]).astype(F32)

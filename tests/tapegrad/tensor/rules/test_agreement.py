@@ -4,6 +4,8 @@ import pytest
 from oracles import agreement
 from oracles.problems import PROBLEMS
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_values_are_numpys_and_gradients_those_of_differences(name):

@@ -21,11 +21,13 @@ def test_jvps_are_those_of_differences_and_adjoint_to_vjps(name):
     derivatives.agree(name, derivatives.check_first, EXAMPLES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_second_derivatives_in_all_modes_are_those_of_differences(name):
     derivatives.agree(name, derivatives.check_second, EXAMPLES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_several_seeds_at_once_say_the_same_as_one_after_the_other(name):
     derivatives.agree(name, derivatives.check_seeds, EXAMPLES)

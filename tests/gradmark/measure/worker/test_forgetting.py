@@ -27,3 +27,12 @@ def test_without_such_a_program_nothing_happens(monkeypatch):
     monkeypatch.setattr(forgetting, "IDLE_PROGRAM", None)
     monkeypatch.delattr(os, "posix_spawn", raising=False)
     forgetting.forget()
+
+
+@pytest.mark.skipif(forgetting.IDLE_PROGRAM is None, reason="needs a program that does nothing")
+def test_where_no_process_may_be_started_nothing_happens(monkeypatch):
+    def refuse(*_):
+        raise BlockingIOError("Resource temporarily unavailable")
+
+    monkeypatch.setattr(os, "posix_spawn", refuse)
+    forgetting.forget()

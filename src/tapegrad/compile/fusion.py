@@ -249,6 +249,12 @@ def memory_of(node: Node) -> Node:
     return node
 
 
+def on_space(space: tuple[int, ...], shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of an array along the axes of a space that it is broadcast to."""
+    missing = len(space) - len(shape)
+    return (0,) * missing + tuple([0 if n == 1 else s for n, s in zip(shape, strides, strict=True)])
+
+
 def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
     """The strides of an array in memory, in numbers."""
     strides = [1] * len(shape)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tapegrad.compile import llvm
 from tapegrad.compile.elementary import BYTES, DEAR
-from tapegrad.compile.fusion import KINDS, Group, contiguous, is_splat, view_of
+from tapegrad.compile.fusion import KINDS, Group, contiguous, is_splat, on_space, view_of
 from tapegrad.compile.operations import REDUCTIONS
 from tapegrad.compile.planning import padded
 from tapegrad.compile.sharing import Shared, pays
@@ -48,7 +48,7 @@ class RowLayout:
         self.loads: dict[int, Access] = {}
         self._find_loads()
         self.stores: dict[int, Access] = {
-            id(node): Access(node, 0, self._on_space(node.shape, contiguous(node.shape))) for node in self.stored
+            id(node): Access(node, 0, on_space(self.space, node.shape, contiguous(node.shape))) for node in self.stored
         }
         self.reductions = [node for node in group.nodes if node.op in REDUCTIONS]
         self._merge_axes()
@@ -64,10 +64,6 @@ class RowLayout:
         accesses = [access for access in (*self.loads.values(), *self.stores.values()) if access.node.op != "arange"]
         return list({id(access.node): access.node for access in accesses}.values())
 
-    def _on_space(self, shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
-        missing = len(self.space) - len(shape)
-        return (0,) * missing + tuple([0 if n == 1 else s for n, s in zip(shape, strides, strict=True)])
-
     def _find_loads(self) -> None:
         self.outside: list[Node] = []
         for node in self.group.nodes:
@@ -76,11 +72,11 @@ class RowLayout:
                     continue
                 self.outside.append(x)
                 if x.op == "arange":
-                    self.loads[id(x)] = Access(x, 0, self._on_space(x.shape, (1,)))
+                    self.loads[id(x)] = Access(x, 0, on_space(self.space, x.shape, (1,)))
                     continue
                 view = view_of(x)
                 base, offset, strides = (x, 0, contiguous(x.shape)) if view is None else view
-                self.loads[id(x)] = Access(base, offset, self._on_space(x.shape, strides))
+                self.loads[id(x)] = Access(base, offset, on_space(self.space, x.shape, strides))
 
     def _spread(self, node: Node) -> tuple[bool, ...]:
         """Along which axes of the space a node's numbers differ."""

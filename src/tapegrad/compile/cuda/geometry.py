@@ -10,7 +10,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 
 from tapegrad.compile.cuda.language import BYTES, type_of
-from tapegrad.compile.fusion import Group, contiguous, is_splat, view_of
+from tapegrad.compile.fusion import Group, contiguous, is_splat, on_space, view_of
 from tapegrad.compile.operations import REDUCTIONS
 from tapegrad.compile.symbol import Node
 from tapegrad.errors import InputError
@@ -82,10 +82,6 @@ class Geometry:
 
     # ---- what is read and written
 
-    def _on_space(self, shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
-        missing = len(self.space) - len(shape)
-        return (0,) * missing + tuple([0 if n == 1 else s for n, s in zip(shape, strides, strict=True)])
-
     def _find_accesses(self) -> None:
         self.loads: dict[int, Access] = {}
         self.outside: list[Node] = []
@@ -96,9 +92,9 @@ class Geometry:
                 self.outside.append(x)
                 view = None if x.op == "arange" else view_of(x)
                 base, offset, strides = (x, 0, contiguous(x.shape)) if view is None else view
-                self.loads[id(x)] = Access(base, offset, self._on_space(x.shape, strides))
+                self.loads[id(x)] = Access(base, offset, on_space(self.space, x.shape, strides))
         self.stores = {
-            id(node): Access(node, 0, self._on_space(node.shape, contiguous(node.shape))) for node in self.stored
+            id(node): Access(node, 0, on_space(self.space, node.shape, contiguous(node.shape))) for node in self.stored
         }
 
     def _differs(self, node: Node) -> tuple[bool, ...]:

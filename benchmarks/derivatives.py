@@ -300,8 +300,9 @@ def main():
         if isinstance(floors[engine], str):
             floors[engine] = {f"{name}, {row}": floors[engine] for name in WORK for row in ROWS}
     show(floors)
-    tell(targets(floors))
+    all_kept = tell(targets(floors))
     save(floors, options.json)
+    sys.exit(not all_kept)
 
 
 def environment(worker):

@@ -710,8 +710,9 @@ def main():
 
     print(f"Python {sys.version.split()[0]}, vector maths: {vector_library()}")
     show(floors)
-    tell(targets(floors))
+    all_kept = tell(targets(floors))
     save(floors, options.json)
+    sys.exit(not all_kept)
 
 
 if __name__ == "__main__":

@@ -490,8 +490,8 @@ def measure(engine, rows=tuple(TITLES)):
     for row in rows:
         name, _, what = row.partition(", ")
         try:
+            start = time.perf_counter()  # some engines compile while a step is made, some in its first call
             step = ENGINES[engine](name, what or "gradient")
-            start = time.perf_counter()
             numbers, arrays = step()
             if name in FIRST_CALL_S:
                 floors[f"{row}, first call"] = (time.perf_counter() - start) * 1e9
@@ -629,9 +629,10 @@ def main():
         shown = [of if isinstance(of, str) else of.get(row, "–") for of in floors.values()]
         texts = ["–" if isinstance(floor, str) else f"{floor / 1e3:.1f}" for floor in shown]
         print(f"{TITLES[row]:42}" + "".join(f"{text:>14}" for text in texts))
-    tell([*targets(floors), *compiled_targets(floors)])
+    all_kept = tell([*targets(floors), *compiled_targets(floors)])
     print(f"\nvalues and gradients: {agree(floors) or 'all engines agree'}")
     save(floors, options.json)
+    sys.exit(not all_kept)
 
 
 if __name__ == "__main__":
